@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Character references of HTML in Markdown. Names: the part of HTML's list that text of models has. */
+/* Character references and line breaks of HTML in Markdown. Names: the part of HTML's list that models
+ * write. */
 #include "ui/md/entity.h"
 
 #include <stdint.h>
@@ -101,4 +102,11 @@ size_t ui_md_entity(const char *s, size_t len, bool ascii, char dst[UI_MD_ENTITY
     }
     const char *text = text_of(s + 1, len - 2);
     return text ? qsf_clean(&clean, text, strlen(text), true, dst) : 0;
+}
+
+bool ui_md_is_br(const char *s, size_t len) {
+    if (len < 4 || s[0] != '<' || (s[1] | 32) != 'b' || (s[2] | 32) != 'r') return false;
+    size_t i = 3;
+    while (i < len && (s[i] == ' ' || s[i] == '/')) i++;
+    return i + 1 == len && s[i] == '>';
 }

@@ -234,15 +234,34 @@ static void scan_entity(Scan *x) {
         x->i++;
 }
 
+/* A formula; else n characters: an escaped one, or a dollar sign. One that is open is closed, before the
+ * command at its end, which may be half of its name. */
+static void scan_formula(Scan *x, size_t n) {
+    UiMdMath m;
+    size_t rest = x->i + n;
+    while (rest < x->end && (is_space(x->s[rest]) || x->s[rest] == '$')) rest++;
+    if (x->i + 1 == x->end || (rest == x->end && strchr("[($", x->s[x->i + 1]))) {
+        hold(x, x->i);
+    } else if (!ui_md_math_at(x->s, x->end, x->i, &m)) {
+        x->i = x->i + n < x->end ? x->i + n : x->end;
+    } else if (m.closed) {
+        x->i = m.off + m.len;
+    } else {
+        size_t len, end = x->end;
+        while (end > m.in && is_alnum(x->s[end - 1])) end--;
+        if (end > m.in && x->s[end - 1] == '\\') x->end = end - 1;
+        const char *closer = ui_md_math_closer(x->s, &m, &len);
+        (void)ui_buf_add(x->ends, closer, len);
+        x->i = x->end;
+        x->done = true;
+    }
+}
+
 static void scan(Scan *x, size_t from) {
     while (x->i < x->end && !x->done) {
         switch (x->s[x->i]) {
-        case '\\':
-            if (x->i + 1 == x->end)
-                hold(x, x->i);
-            else
-                x->i += 2;
-            break;
+        case '\\': scan_formula(x, 2); break;
+        case '$': scan_formula(x, 1); break;
         case '`': scan_code(x); break;
         case '*':
         case '_':

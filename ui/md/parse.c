@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ui/md/entity.h"
+#include "ui/md/split.h"
 #include "ui/md/url.h"
 
 #define UI_MD_BYTES ((size_t)64 << 20)
@@ -17,7 +18,8 @@
 
 typedef struct Parse {
     UiMdDoc *d;
-    const char *text;
+    const char *text;   /* (len) what md4c reads */
+    const char *source; /* the text without what was prepared */
     size_t len, keep;
     bool ascii, all;                            /* all: nothing follows what is kept */
     size_t parts;                               /* made so far */
@@ -31,23 +33,16 @@ typedef struct Parse {
     unsigned bold, italic, mono, strike, image; /* open spans */
     uint16_t link, image_link;
     uint32_t table; /* its block */
+    size_t math;    /* formulas that are in runs */
+    size_t hidden;  /* the end of the last one: text and lines before it are a part of it */
+    size_t seen;    /* the end of what md4c has passed */
 } Parse;
-
-static bool grow(void **p, size_t *cap, size_t n, size_t size) {
-    if (n < *cap) return true;
-    const size_t more = *cap ? *cap * 2 : 16;
-    void *q = realloc(*p, more * size);
-    if (!q) return false;
-    *p = q;
-    *cap = more;
-    return true;
-}
 
 static bool count_part(Parse *p) { return ++p->parts <= PARTS_MAX(p->len); }
 
 static UiMdBlock *add_block(Parse *p, UiMdKind kind) {
     UiMdDoc *d = p->d;
-    if (!count_part(p) || !grow((void **)&d->blocks, &d->cap_blocks, d->n_blocks, sizeof *d->blocks))
+    if (!count_part(p) || !ui_md_grow((void **)&d->blocks, &d->cap_blocks, d->n_blocks, sizeof *d->blocks))
         return NULL;
     UiMdBlock *b = &d->blocks[d->n_blocks];
     *b = (UiMdBlock){ .kind = (uint8_t)kind, .box = p->box, .off = (uint32_t)p->end };
@@ -59,7 +54,8 @@ static UiMdBlock *add_block(Parse *p, UiMdKind kind) {
 
 static UiMdBox *add_box(Parse *p, UiMdBoxKind kind) {
     UiMdDoc *d = p->d;
-    if (!count_part(p) || !grow((void **)&d->boxes, &d->cap_boxes, d->n_boxes, sizeof *d->boxes)) return NULL;
+    if (!count_part(p) || !ui_md_grow((void **)&d->boxes, &d->cap_boxes, d->n_boxes, sizeof *d->boxes))
+        return NULL;
     UiMdBox *box = &d->boxes[d->n_boxes];
     *box = (UiMdBox){ .kind = (uint8_t)kind, .parent = p->box };
     if (d->n_boxes > 0) box->depth = (uint8_t)(d->boxes[p->box].depth + 1);
@@ -69,7 +65,7 @@ static UiMdBox *add_box(Parse *p, UiMdBoxKind kind) {
 
 static bool add_link(Parse *p, size_t off, uint16_t *link) {
     UiMdDoc *d = p->d;
-    if (!grow((void **)&d->links, &d->cap_links, d->n_links, sizeof *d->links)) return false;
+    if (!ui_md_grow((void **)&d->links, &d->cap_links, d->n_links, sizeof *d->links)) return false;
     d->links[d->n_links] = (UiMdLink){ (uint32_t)off, (uint32_t)(d->own.len - off) };
     *link = d->n_links <= UINT16_MAX ? (uint16_t)d->n_links : 0;
     d->n_links++;
@@ -77,20 +73,6 @@ static bool add_link(Parse *p, size_t off, uint16_t *link) {
 }
 
 /* ---- where blank lines are ---- */
-
-/* Of the lines between two positions: the first one and the last one belong to the blocks around. */
-static bool blank_between(const char *s, size_t from, size_t to, bool at_line) {
-    bool inside = at_line, blank = true;
-    for (size_t i = from; i < to; i++) {
-        if (s[i] == '\n') {
-            if (inside && blank) return true;
-            inside = blank = true;
-        } else if (s[i] != ' ' && s[i] != '\t' && s[i] != '>' && s[i] != '\r') {
-            blank = false;
-        }
-    }
-    return false;
-}
 
 /* The next line that is not blank: where a block without text is, about. */
 static size_t next_line(const Parse *p) {
@@ -105,7 +87,7 @@ static size_t next_line(const Parse *p) {
 static void place(Parse *p, UiMdBlock *b, size_t at) {
     p->placed = true;
     b->off = (uint32_t)at;
-    b->blank = at > p->end && p->d->n_blocks > 1 && blank_between(p->text, p->end, at, p->at_line);
+    b->blank = at > p->end && p->d->n_blocks > 1 && ui_md_blank_between(p->text, p->end, at, p->at_line);
 }
 
 /* ---- text ---- */
@@ -132,7 +114,8 @@ static bool add_run(Parse *p, size_t off, size_t len, uint8_t style) {
         d->runs[d->n_runs - 1].len += (uint32_t)len;
         return true;
     }
-    if (!count_part(p) || !grow((void **)&d->runs, &d->cap_runs, d->n_runs, sizeof *d->runs)) return false;
+    if (!count_part(p) || !ui_md_grow((void **)&d->runs, &d->cap_runs, d->n_runs, sizeof *d->runs))
+        return false;
     d->runs[d->n_runs++] = run;
     b->n++;
     return true;
@@ -189,13 +172,6 @@ static bool end_line(Parse *p) {
     return add_own(p, "\n", 1, UI_MD_SOFT);
 }
 
-static bool is_br(const char *s, size_t len) {
-    if (len < 4 || s[0] != '<' || (s[1] | 32) != 'b' || (s[2] | 32) != 'r') return false;
-    size_t i = 3;
-    while (i < len && (s[i] == ' ' || s[i] == '/')) i++;
-    return i + 1 == len && s[i] == '>';
-}
-
 static bool in_source(const Parse *p, const char *s) { return s >= p->text && s < p->text + p->len; }
 
 static bool add_entity(Parse *p, const char *s, size_t len) {
@@ -205,6 +181,53 @@ static bool add_entity(Parse *p, const char *s, size_t len) {
     return cover(p, off, len) && add_own(p, text, n, style_of(p));
 }
 
+/* Bytes of a formula as they are in the source; marks of quotes at the start of its lines are blanks. */
+static bool formula_source(const Parse *p, size_t off, size_t len, UiBuf *out) {
+    const UiMdPrepared *prepared = &p->d->prepared;
+    const char *hidden = ui_buf_str(&prepared->text) + off, *s = p->source + ui_md_to_source(prepared, off);
+    bool ok = ui_buf_reserve(out, len);
+    for (size_t i = 0; ok && i < len; i++) ok = ui_buf_add(out, hidden[i] == '>' ? " " : s + i, 1);
+    return ok;
+}
+
+/* A formula as text: of several lines where it has rows. */
+static bool add_formula(Parse *p, const UiMdMath *m) {
+    UiBuf text = { 0 }, latex = { 0 };
+    const bool raw = p->ascii || !m->closed;
+    bool ok = raw ? formula_source(p, m->off, m->len, &text)
+                  : formula_source(p, m->in, m->in_len, &latex) &&
+                        ui_md_math(&text, ui_buf_str(&latex), latex.len);
+    ui_buf_free(&latex);
+    ok = ok && cover(p, m->off, m->len < p->keep - m->off ? m->len : p->keep - m->off);
+    for (size_t i = 0; ok && i < text.len;) {
+        const char *s = ui_buf_str(&text) + i, *nl = memchr(s, '\n', text.len - i);
+        const size_t n = nl ? (size_t)(nl - s) : text.len - i;
+        ok = add_own(p, s, n, style_of(p)) && (!nl || add_own(p, "\n", 1, UI_MD_HARD));
+        i += n + 1;
+    }
+    ui_buf_free(&text);
+    return ok;
+}
+
+/* Text in which formulas may be. */
+static bool add_formulas(Parse *p, size_t off, size_t len) {
+    const UiMdPrepared *prepared = &p->d->prepared;
+    const size_t end = off + len;
+    p->seen = end;
+    if (off < p->hidden) off = p->hidden;
+    while (off < end) {
+        while (p->math < prepared->n_math && prepared->math[p->math].off < off) p->math++;
+        const UiMdMath *m = p->math < prepared->n_math ? &prepared->math[p->math] : NULL;
+        const size_t to = m && m->off < end ? m->off : end;
+        if (to > off && !(p->image == 0 ? add_urls(p, off, to - off) : add_source(p, off, to - off)))
+            return false;
+        if (to == end || to >= p->keep) return true;
+        if (!add_formula(p, m)) return false;
+        p->hidden = off = m->off + m->len;
+    }
+    return true;
+}
+
 static bool add_text(Parse *p, MD_TEXTTYPE type, const char *s, size_t len) {
     /* Line breaks are not in the source: they belong to the text before them. */
     const bool kept = in_source(p, s) ? (size_t)(s - p->text) < p->keep : p->all || p->end < p->keep;
@@ -212,15 +235,16 @@ static bool add_text(Parse *p, MD_TEXTTYPE type, const char *s, size_t len) {
                                          p->d->blocks[p->block].kind == UI_MD_HTML);
     if (!kept) return true;
     if (lines && len == 1 && *s == '\n') return end_line(p);
-    if (type == MD_TEXT_BR || (type == MD_TEXT_HTML && !lines && is_br(s, len)))
+    if (type == MD_TEXT_BR || (type == MD_TEXT_HTML && !lines && ui_md_is_br(s, len)))
         return add_own(p, "\n", 1, UI_MD_HARD);
+    if (type == MD_TEXT_SOFTBR && p->seen < p->hidden) return true;
     if (type == MD_TEXT_SOFTBR) return add_own(p, "\n", 1, UI_MD_SOFT);
     if (type == MD_TEXT_NULLCHAR)
         return add_own(p, p->ascii ? "?" : "\xef\xbf\xbd", p->ascii ? 1 : 3, style_of(p));
     if (!in_source(p, s)) return type == MD_TEXT_NORMAL || add_own(p, s, len, style_of(p));
     const size_t off = (size_t)(s - p->text);
     if (type == MD_TEXT_ENTITY) return add_entity(p, s, len);
-    return type == MD_TEXT_NORMAL && p->image == 0 ? add_urls(p, off, len) : add_source(p, off, len);
+    return type == MD_TEXT_NORMAL && !lines ? add_formulas(p, off, len) : add_source(p, off, len);
 }
 
 /* An attribute of md4c, appended to own. */
@@ -429,13 +453,18 @@ static bool plain(Parse *p) {
     return true;
 }
 
-/* md4c 0.4.8 reads the byte after a text that ends in a link: its texts end with a newline. */
-static const char *with_newline(UiMdDoc *d, const char *text, size_t *len) {
-    if (text[*len - 1] == '\n') return text;
-    ui_buf_clear(&d->copy);
-    if (!ui_buf_add(&d->copy, text, *len) || !ui_buf_puts(&d->copy, "\n")) return NULL;
-    ++*len;
-    return ui_buf_str(&d->copy);
+/* Offsets of what md4c read become offsets of the source. */
+static void to_source(UiMdDoc *d) {
+    if (d->prepared.n_added == 0) return;
+    for (size_t i = 0; i < d->n_blocks; i++)
+        d->blocks[i].off = (uint32_t)ui_md_to_source(&d->prepared, d->blocks[i].off);
+    for (size_t i = 0; i < d->n_runs; i++) {
+        UiMdRun *run = &d->runs[i];
+        if (run->style & UI_MD_OWN) continue;
+        const size_t end = ui_md_to_source(&d->prepared, (size_t)run->off + run->len);
+        run->off = (uint32_t)ui_md_to_source(&d->prepared, run->off);
+        run->len = (uint32_t)(end - run->off);
+    }
 }
 
 bool ui_md_parse(UiMdDoc *d, const char *text, size_t len, size_t keep, bool ascii) {
@@ -445,39 +474,23 @@ bool ui_md_parse(UiMdDoc *d, const char *text, size_t len, size_t keep, bool asc
                                       .enter_span = on_enter_span,
                                       .leave_span = on_leave_span,
                                       .text = on_text };
-    Parse start = { .d = d,
-                    .text = text,
-                    .len = len,
-                    .keep = keep < len ? keep : len,
-                    .ascii = ascii,
-                    .block = -1,
-                    .at_line = true };
-    Parse p = start;
-    if (!begin(&p)) return false;
+    Parse start = { .d = d, .source = text, .ascii = ascii, .block = -1, .at_line = true };
+    if (!begin(&start)) return false;
     if (len == 0) return true;
-    start.all = start.keep == len;
-    start.text = with_newline(d, text, &start.len);
-    if (!start.text) return false;
-    p.text = start.text;
-    p.len = start.len;
-    p.all = start.all;
-    if (start.len <= UI_MD_BYTES && md_parse(start.text, (MD_SIZE)start.len, &parser, &p) == 0) return true;
-    p = start;
-    if (plain(&p)) return true;
+    if (len <= UI_MD_BYTES && !ui_md_prepare(&d->prepared, text, len)) return false;
+    start.all = keep >= len;
+    start.keep = start.all ? len : keep;
+    start.text = text;
+    start.len = len;
+    Parse p = start;
+    p.text = ui_buf_str(&d->prepared.text);
+    p.len = d->prepared.text.len;
+    p.keep = p.all ? p.len : ui_md_from_source(&d->prepared, keep);
+    if (len <= UI_MD_BYTES && md_parse(p.text, (MD_SIZE)p.len, &parser, &p) == 0) {
+        to_source(d);
+        return true;
+    }
+    if (plain(&start)) return true;
     d->n_blocks = 0;
     return false;
-}
-
-void ui_md_free(UiMdDoc *d) {
-    free(d->blocks);
-    free(d->boxes);
-    free(d->runs);
-    free(d->links);
-    ui_buf_free(&d->own);
-    ui_buf_free(&d->copy);
-    *d = (UiMdDoc){ 0 };
-}
-
-const char *ui_md_text(const UiMdDoc *d, const char *text, const UiMdRun *run) {
-    return run->style & UI_MD_OWN ? ui_buf_str(&d->own) + run->off : text + run->off;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "ui/buf.h"
+#include "ui/md/prepare.h"
 
 #define UI_MD_NEST 24 /* levels of quotes, lists and items that are distinguished; deeper ones are merged */
 
@@ -87,10 +88,13 @@ typedef struct UiMdDoc {
     size_t cap_blocks, cap_boxes, cap_runs, cap_links;
     size_t n_codes; /* blocks of code */
     UiBuf own;
-    UiBuf copy; /* of the text, while it is parsed */
+    UiMdPrepared prepared; /* the text, as md4c read it */
 } UiMdDoc;
 
-/* Parses text[0..len) into d, which is zeroed or holds an earlier document whose memory is used again. Only
+/* Formulas (ui/md/math.h) become text that can be read; with ascii, which cannot show it, they stay as they
+ * are in the source, but nothing in them is a mark.
+ *
+ * Parses text[0..len) into d, which is zeroed or holds an earlier document whose memory is used again. Only
  * what is in text[0..keep) becomes blocks and runs: what follows helps to parse it (definitions of links,
  * ends of constructs). ascii: characters of entities become "?" where they are not ASCII. A text that md4c
  * cannot parse, or whose result would be much larger than itself, is one paragraph, as it is. false without

@@ -62,6 +62,19 @@ size_t ui_md_fence(const char *text, size_t len, size_t *info) {
     return n;
 }
 
+bool ui_md_blank_between(const char *s, size_t from, size_t to, bool at_line) {
+    bool inside = at_line, blank = true;
+    for (size_t i = from; i < to; i++) {
+        if (s[i] == '\n') {
+            if (inside && blank) return true;
+            inside = blank = true;
+        } else if (s[i] != ' ' && s[i] != '\t' && s[i] != '>' && s[i] != '\r') {
+            blank = false;
+        }
+    }
+    return false;
+}
+
 /* ---- HTML ---- */
 
 static bool begins(const char *s, size_t len, const char *with) {

@@ -53,5 +53,8 @@ size_t ui_md_fence(const char *line, size_t len, size_t *info);
 /* The offset past the indentation, the marks of quotes and those of list items of a line; *item: there are
  * some of the latter. */
 size_t ui_md_past_marks(const char *line, size_t len, bool *item);
+/* Is there a blank line in s[from..to)? The first line and the last one belong to the blocks around, except
+ * that at_line says that s[from] is the start of a line. */
+bool ui_md_blank_between(const char *s, size_t from, size_t to, bool at_line);
 
 #endif

@@ -118,6 +118,10 @@ static void test_tables(void **state) {
     check("a | b\n--:|---\nc \\| d | `e`\n\nf",
           "table 2x2:\ncell3:a\ncell:b\ncell3:c | d\ncell:{M e}\n~p:f\n");
     check("| a |\n| b |", "p:| a |/| b |\n");
+    /* One dash for a column is enough. */
+    check("| a | b |\n|-|:--|\n| c | d |\n\ne", "table 2x2:\ncell:a\ncell1:b\ncell:c\ncell1:d\n~p:e\n");
+    check("> | a |\n> | :-: |\n> | c |", "> table 2x1:\n> cell2:a\n> cell2:c\n");
+    check("a\n- | -\n", "p:a\n- p:| -\n");
 }
 
 static void test_inlines(void **state) {
@@ -158,8 +162,9 @@ static void test_bounds(void **state) {
     enum { N = 1 << 16 };
     static char text[N];
     UiMdDoc d = { 0 };
-    static const char *const parts[] = { ">", "- ", "[", "![",  "*",   "**a_ ", "`",
-                                         "<", "|",  "&", "1. ", "\n|", "\\" };
+    static const char *const parts[] = { ">",  "- ",  "[",    "![",         "*",    "**a_ ", "`",
+                                         "<",  "|",   "&",    "1. ",        "\n|",  "\\",    "$",
+                                         "$a", "\\(", "$$\n", "\\[\\frac{", "|\n-|" };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const size_t len = strlen(parts[i]);
         for (size_t k = 0; k < N; k++) text[k] = parts[i][k % len];

@@ -148,6 +148,12 @@ static void test_guesses(void **state) {
     check_open("| a | b\nc", "| a | b\nc\n");
     check_open("**done\n\nnext", "**done\n\nnext\n");
     check_open("R&", "R\n");
+    check_open("a \\(", "a\n");
+    check_open("a \\(x_1 = \\fra", "a x₁ =\n");
+    check_open("a **b \\(x_1", "a b x₁\n");
+    check_open("$$\nx = \\frac{a", "x = a/\n");
+    check_open("$$", "");
+    check_open("| a |\n|-", "");
     check_open("a\\", "a\n");
     check_open("# He", "He\n");
     check_open("##", "");
@@ -160,7 +166,8 @@ static const char document[] =
     "\n> quote\nlazy\n\n> - item\n>\n>   more\n\n| a | b |\n|---|:-:|\n| 1 | **2** |\n| x | `y` |\n\nafter\n"
     "```c\nint main(void) {\n\treturn 0; /* comment\n over lines */\n}\n```\ntext\n\n    indented\n\n    code\n\n"
     "<div>\nhtml *no*\n</div>\n\n<!-- comment\n\nstill -->\n\n***\n[ref] and ![img](p.png) &amp; &copy; 双缓冲 e\u0301\n\n"
-    "Setext\n======\n\n~~~\nlast\n~~~\n\n[ref]: /target \"t\"\n\n* * *\n- x\n\n+ y\n10) z\n";
+    "Setext\n======\n\n~~~\nlast\n~~~\n\n[ref]: /target \"t\"\n\n* * *\n- x\n\n+ y\n10) z\n"
+    "\n$$\nx_1 = \\frac{a}{b_2} \\\\\n- y * z\n$$\n\n- in \\(a_1 * b\\) and $c_1$ or $5\n\n| $d_1$ | e |\n|-|:-|\n| 1 | 2 |\n";
 /* clang-format on */
 
 /* Random lengths; the same rows as at once. */

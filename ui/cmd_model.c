@@ -271,7 +271,9 @@ static const QSFSetting *find_setting(UiApp *a, const char *word) {
     bool several = false;
     const QSFSetting *row = qsf_setting_find(word);
     if (!row && a->interactive) row = by_beginning(word, &several);
-    if (!row)
+    if (!row && !several && ui_command_find(word))
+        ui_app_say(a, UI_ERROR, "/set: no setting '%.40s'; /%.40s is a command", word, word);
+    else if (!row)
         ui_app_say(a, UI_ERROR,
                    several ? "/set: several settings begin with '%.40s'"
                            : "/set: no setting '%.40s'; /set lists them",

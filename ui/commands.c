@@ -313,6 +313,12 @@ const char *ui_command_nearest(const char *word) {
     if (!names) return NULL;
     for (size_t i = 0; i < n; i++) names[i] = table[i].name;
     for (size_t i = 0; i < n_settings; i++) names[n + i] = qsf_setting_at(i)->name;
+    for (size_t i = 0; i < n + n_settings && word[0] && word[1]; i++) {
+        if (strncmp(names[i], word, strlen(word)) != 0) continue;
+        const char *longer = names[i]; /* line mode has no abbreviations */
+        free(names);
+        return longer;
+    }
     const char *near = qsf_nearest(word, names, n + n_settings);
     free(names);
     return near;

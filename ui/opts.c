@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "qsf_chatlog.h"
 #include "qsf_decode.h"
@@ -318,9 +319,29 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     return 0;
 }
 
+/* The first operand is a command of another program, and not a file: what it is here, or NULL. */
+static const char *foreign_verb(const QSFCliResult *r) {
+    static const char *const verbs[][2] = {
+        { "run", "there is no command 'run': qsf-chat MODEL is a conversation" },
+        { "chat", "there is no command 'chat': qsf-chat MODEL is a conversation" },
+        { "pull", "there is no command 'pull': qsf-get hf:OWNER/NAME downloads a model" },
+        { "serve", "there is no command 'serve': qsf-serve MODEL is a server" },
+        { "list", "there is no command 'list': qsf-chat --list-models lists models" },
+        { "ls", "there is no command 'ls': qsf-chat --list-models lists models" },
+        { "show", "there is no command 'show': qsf-run --inspect MODEL shows what is in a model" },
+        { "help", "there is no command 'help': qsf-chat --help lists the options" },
+    };
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (strcmp(r->positional[0], verbs[i][0]) == 0 && access(verbs[i][0], F_OK) != 0) return verbs[i][1];
+    return NULL;
+}
+
 static const char *contradiction(const UiOptions *o, const QSFCliResult *r) {
+    if (r->n_positional > 0 && !o->list && !o->list_models && foreign_verb(r)) return foreign_verb(r);
     if (r->n_positional > 1)
-        return o->list ? "expected one RE" : o->list_models ? "expected WORDS or DIR" : "expected one MODEL";
+        return o->list          ? "expected one RE"
+               : o->list_models ? "expected WORDS or DIR"
+                                : "expected one MODEL; qsf-run -p TEXT MODEL answers one prompt";
     if (o->list_models &&
         (o->list || o->print || o->replay || o->script || o->json || o->session || o->resume))
         return "--list-models cannot be combined with sessions, --script or --json";

@@ -12,6 +12,7 @@
 #include "qsf_cli.h"
 #include "qsf_log.h"
 #include "qsf_text.h"
+#include "src/cli/foreign.h"
 
 #define OUT_BYTES 65536 /* more than the longest --help */
 
@@ -132,7 +133,10 @@ static int unknown_option(const QSFCli *cli, const char *word, char *err, size_t
     for (size_t i = 0; (o = qsf_cli_option_at(cli, i)) && n < 256; i++) names[n++] = o->name;
     for (size_t i = 0; i < n_settings(cli) && n < 256; i++) names[n++] = qsf_setting_at(i)->name;
     const char *near = qsf_nearest(word, names, n);
-    if (near)
+    const char *here = cli->no_settings ? NULL : qsf_foreign_option(word, strlen(word), false);
+    if (here)
+        snprintf(err, cap, "unknown option --%s: %s", word, here);
+    else if (near)
         snprintf(err, cap, "unknown option --%s (did you mean --%s?)", word, near);
     else
         snprintf(err, cap, "unknown option --%s (see --help)", word);
@@ -224,6 +228,16 @@ static int parse_long(Parser *p, int argc, char **argv, int *i) {
     return apply(p, f, argv[++*i]);
 }
 
+/* "-ngl 99" of another program: an error that says what to do, instead of one about the "gl" of -n. */
+static bool is_foreign(Parser *p, const char *word, bool before) {
+    const size_t len = strcspn(word, "=");
+    const Found own = find_short(p->cli, *word);
+    if (p->cli->no_settings || (len == 1 && (own.own || own.setting))) return false;
+    const char *here = qsf_foreign_option(word, len, before);
+    if (here) snprintf(p->err, p->cap, "unknown option -%.*s: %s", (int)len, word, here);
+    return here != NULL;
+}
+
 /* Parses argv[*i], "-abc": switches; an option with a value consumes the rest or the next word. */
 static int parse_short(Parser *p, int argc, char **argv, int *i) {
     for (const char *c = argv[*i] + 1; *c; c++) {
@@ -245,6 +259,14 @@ static int parse_short(Parser *p, int argc, char **argv, int *i) {
     return QSF_EXIT_OK;
 }
 
+static int parse_one_dash(Parser *p, int argc, char **argv, int *i) {
+    const char *word = argv[*i] + 1;
+    if (is_foreign(p, word, true)) return QSF_EXIT_USAGE;
+    const int rc = parse_short(p, argc, argv, i);
+    if (rc == QSF_EXIT_USAGE) (void)is_foreign(p, word, false);
+    return rc;
+}
+
 int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFCliHandler fn, void *arg,
                   QSFCliResult *out, char *err, size_t cap) {
     Parser p = { cli, s, fn, arg, out, err, cap };
@@ -259,7 +281,7 @@ int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFC
         if (!strncmp(argv[i], "--", 2))
             rc = parse_long(&p, argc, argv, &i);
         else if (argv[i][0] == '-' && argv[i][1])
-            rc = parse_short(&p, argc, argv, &i);
+            rc = parse_one_dash(&p, argc, argv, &i);
         else
             out->positional[out->n_positional++] = argv[i]; /* never overtakes i: values are skipped */
         if (rc) return rc;

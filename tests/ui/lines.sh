@@ -62,12 +62,20 @@ err_has 'did you mean /show'
 [ -s "$work/out" ] || fail "no answer after a failed command"
 printf '/retyr\n' | chat_lines 1 "$stories"
 err_has 'did you mean /retry'
+printf '/mo\n/set think\n' | chat_lines 1 "$stories"
+err_has 'did you mean /model'
+err_has "no setting 'think'; /think is a command"
 printf '/temp 99\n' | chat_lines 1 "$stories"
 err_has 'temperature takes'
 
 # Usage, missing and bad models.
 chat_lines 2 --frobnicate </dev/null
 err_has 'unknown option --frobnicate'
+# What users of other programs type.
+chat_lines 2 run "$stories" </dev/null
+err_has "there is no command 'run': qsf-chat MODEL"
+chat_lines 2 "$stories" 'Why is the sky blue?' </dev/null
+err_has 'expected one MODEL; qsf-run -p TEXT'
 chat_lines 2 --session ../x </dev/null
 chat_lines 2 --no-save --continue </dev/null
 echo hello | chat_lines 3 "$work/missing.gguf"

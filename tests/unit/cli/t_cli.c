@@ -109,6 +109,29 @@ static void errors_name_the_option(void **state) {
     }
 }
 
+/* Options of other programs: what to do instead. */
+static void foreign(void **state) {
+    (void)state;
+    const char *const cases[][2] = {
+        { "-ngl 99 m", "unknown option -ngl: everything is computed on the CPU" },
+        { "--n-gpu-layers=99 m", "unknown option --n-gpu-layers: everything is computed on the CPU" },
+        { "-fa m", "unknown option -fa: there is nothing to choose" },
+        { "-hf a/b", "unknown option -hf: write hf:OWNER/NAME" },
+        { "-ctk q8_0 m", "unknown option -ctk: use --k-type" },
+        { "-p x", "unknown option -p: qsf-run -p TEXT" },
+        { "--port 8080", "unknown option --port: use qsf-serve --listen" },
+        { "-nfoo", "max-tokens takes" },
+        { "-c", "option -c needs a value" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Run r = parse(cases[i][0]);
+        assert_int_equal(r.rc, 2);
+        if (strncmp(r.err, cases[i][1], strlen(cases[i][1])) != 0) fail_msg("%s: %s", cases[i][0], r.err);
+        assert_false(r.res.done);
+    }
+    assert_int_equal(parse("-fN x -n 5").rc, 0);
+}
+
 static void nearest_name(void **state) {
     (void)state;
     const char *const names[] = { "temperature", "threads", "template" };
@@ -138,6 +161,7 @@ int main(void) {
         cmocka_unit_test(settings_and_positionals),
         cmocka_unit_test(errors_name_the_option),
         cmocka_unit_test(nearest_name),
+        cmocka_unit_test(foreign),
         cmocka_unit_test(sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,7 @@ static void test_nearest(void **state) {
     (void)state;
     assert_string_equal(ui_command_nearest("retyr"), "retry");
     assert_string_equal(ui_command_nearest("tempreature"), "temperature");
+    assert_string_equal(ui_command_nearest("mo"), "model"); /* the beginning of a name */
     assert_null(ui_command_nearest("zzzzzzzzzzzzz"));
 }
 

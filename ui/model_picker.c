@@ -120,14 +120,25 @@ void ui_model_picker_open(UiModelPicker *p, const char *filter, const char *only
     ui_model_picker_update(p);
 }
 
-/* The first row stays chosen until the user moves: the last model may come to its place. */
+/* The first row with a model that can be loaded, or the guide. */
+static void choose_first(UiModelPicker *p) {
+    p->at.chosen = 0;
+    for (size_t k = 0; k < p->at.n; k++) {
+        const UiModelRow *r = row_at(p, p->at.shown[k]);
+        if (r && ui_model_row_refused(r)) continue;
+        p->at.chosen = k;
+        return;
+    }
+}
+
+/* The first one stays chosen until the user moves: the last model may come to its place. */
 void ui_model_picker_update(UiModelPicker *p) {
     const UiChooserRows rows = rows_of(p);
     const size_t chosen = ui_chooser_row(&p->at), before = p->at.all;
     const bool guide = before > 0 && chosen + 1 == before;
     (void)ui_chooser_set(&p->at, &rows, p->scan.n + 1);
     if (!p->moved)
-        p->at.chosen = 0;
+        choose_first(p);
     else
         ui_chooser_choose(&p->at, guide ? p->scan.n : chosen);
 }

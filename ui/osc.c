@@ -19,6 +19,13 @@ static void base64(UiBuf *b, const char *text, size_t len) {
     }
 }
 
+bool ui_osc_answered(const char *term) {
+    static const char *const others[] = { "linux", "vt", "cons25", "ansi", "eterm" };
+    for (size_t i = 0; term && i < sizeof others / sizeof *others; i++)
+        if (strncmp(term, others[i], strlen(others[i])) == 0) return false;
+    return term != NULL;
+}
+
 UiOscWrap ui_osc_wrap(const char *term, const char *tmux) {
     if (tmux && *tmux) return UI_OSC_TMUX;
     return term && strncmp(term, "screen", 6) == 0 ? UI_OSC_SCREEN : UI_OSC_PLAIN;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "ui/osc.h"
 #include "ui/overlay.h"
 #include "ui/own_data.h"
 
@@ -184,7 +185,6 @@ static bool has_cap(const char *name) {
 }
 
 static const char *env_of(const char *name) { return getenv(name); }
-
 static void prepare_attrs(void) {
     term.links = ui_overlay_links(env_of);
     term.strikes = has_cap("smxx");
@@ -212,17 +212,10 @@ static void prepare_colors(bool wanted) {
     ui_term_theme(&theme);
 }
 
-/* Others do not answer, or would show a part of the question. */
 bool ui_term_ask(void) {
-    static const char question[] = "\x1b]11;?\a";
-    static const char *const others[] = { "linux", "vt", "cons25", "ansi", "eterm" };
-    const char *name = getenv("TERM");
-    if (!term.open || term.depth == UI_DEPTH_NONE || !name) return false;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strncmp(name, others[i], strlen(others[i])) == 0) return false;
+    if (!term.open || term.depth == UI_DEPTH_NONE || !ui_osc_answered(getenv("TERM"))) return false;
     term.asked = now();
-    write_raw(question, sizeof question - 1);
-    return true;
+    return ui_term_send(UI_OSC_BACKGROUND, sizeof UI_OSC_BACKGROUND - 1);
 }
 
 void ui_term_answered(void) { term.asked = 0; }
@@ -315,11 +308,19 @@ bool ui_term_open(bool color, bool mouse, char *notice, char *err, size_t cap) {
     return true;
 }
 
+/* The cursor is in the last line then, which is empty unless the terminal shows its screen of before. */
+static void end_screen(void) {
+    write_raw(MODES_OFF, sizeof MODES_OFF - 1);
+    endwin();
+    if (exit_ca_mode || !clr_eol) return;
+    putp(clr_eol);
+    (void)fflush(stdout);
+}
+
 void ui_term_close(void) {
     if (!term.open) return;
     term.open = false;
-    write_raw(MODES_OFF, sizeof MODES_OFF - 1);
-    endwin();
+    end_screen();
     term.n_restore = 0;
     release_fatal();
     delscreen(term.screen);
@@ -471,9 +472,8 @@ static void take_again(bool released) {
 
 void ui_term_release(void) {
     if (!term.open) return;
-    write_raw(MODES_OFF, sizeof MODES_OFF - 1);
     def_prog_mode();
-    endwin();
+    end_screen();
     term.n_kept = term.n_restore;
     term.n_restore = 0; /* a fatal signal finds the terminal restored */
 }

@@ -40,6 +40,15 @@ see 'no-such-terminal'
 keys C-d
 see '^rc=0'
 
+# Without a screen of before, the conversation follows the last one on a line of its own.
+start 80 24 "env TERM=linux '$chat' '$stories' --no-save -n 3"
+see 'is ready'
+keys 'Once' Enter
+see ' 3 tok'
+keys C-d
+see '^rc=0'
+see '^you: Once$'
+
 prompts() { [ "$(screen | grep -c '^>')" = "$1" ]; }
 
 # Lines where a screen is impossible: dumb terminals, on request.

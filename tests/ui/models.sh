@@ -118,6 +118,18 @@ see_gone '^ Models'
 keys C-d
 see '^rc=0'
 
+# A file that cannot be loaded is not chosen, even where it comes first.
+mkdir "$work/mixed"
+echo text >"$work/mixed/a.gguf"
+cp "$work/more/deep/extra.gguf" "$work/mixed/b.gguf"
+start 80 24 "'$chat' --no-save '$work/mixed'"
+see '^> b '
+see '^  a '
+keys Up
+see '^> a '
+keys Escape
+see 'rc=0|is ready'
+
 # Without a choice the guide answers; a key at the start is not lost.
 start 80 24 "'$chat' --no-save"
 see '^> tiny-Q8'

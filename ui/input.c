@@ -350,6 +350,13 @@ void ui_input_text(UiBuf *out) {
     ui_buf_free(&whole);
 }
 
+void ui_input_keep(void) {
+    UiBuf text = { 0 };
+    ui_input_text(&text);
+    if (!text.failed) ui_input_remember(ui_buf_str(&text));
+    ui_buf_free(&text);
+}
+
 void ui_input_replace(const char *text, size_t len) {
     char *copy = line_text(text, len);
     if (!copy) return;

@@ -47,6 +47,8 @@ typedef enum UiDiscarded { UI_DISCARDED_NOTHING, UI_DISCARDED_TEXT, UI_DISCARDED
  * secret typed by mistake is not written down; undo brings it back, too. A search is left instead: the line
  * is what it was before. Returns which of them there was. */
 UiDiscarded ui_input_discard(void);
+/* Adds the text of the line to the history and its file: the program ends before it was sent. */
+void ui_input_keep(void);
 /* Whether ESC and this byte are a key of the line, such as Alt-B: the function of a UiKeys (keys.h). */
 bool ui_input_knows(const char *seq, size_t n);
 

@@ -347,6 +347,7 @@ int ui_loop_run(UiApp *a, const UiLoopOptions *o, char *err, size_t cap) {
     ui_app_finish(a);
     if (l.status == 0 && (a->session.unsaved || a->session.lost)) l.status = 1;
     notify(&l, true);
+    if (l.status > 128) ui_input_keep(); /* the window was closed, or the connection to it was lost */
     ui_input_close();
     ui_term_close();
     ui_screen_free(&l.screen);

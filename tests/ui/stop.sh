@@ -82,6 +82,8 @@ for pair in TERM:143 HUP:129 SEGV:139 ABRT:134; do
     see 'is ready'
     keys 'Once upon a time' Enter
     see '^ writing .* out [1-9]'
+    keys "draft $sig"
+    see "^> draft $sig"
     pid=$(tm list-panes -t t -F '#{pane_pid}')
     child=$(ps -o pid= --ppid "$pid" 2>/dev/null | head -1)
     [ -n "$child" ] || { fail "no process found"; continue; }
@@ -95,6 +97,10 @@ for pair in TERM:143 HUP:129 SEGV:139 ABRT:134; do
         fail "$sig: the message was not saved"
     grep -q '"kind":"part"\|"role":"assistant"' "$XDG_DATA_HOME/qsf/sessions/sig$sig.jsonl" ||
         fail "$sig: the answer was not saved"
+done
+# What was being written when the window was closed is in the history.
+for sig in TERM HUP; do
+    grep -q "^draft $sig\$" "$XDG_STATE_HOME/qsf/history" || fail "$sig: the draft was lost"
 done
 
 # Every other signal that ends a program restores the terminal, too, and is what it ends by.

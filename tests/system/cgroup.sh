@@ -122,13 +122,9 @@ mkfifo "$work/in"
 say() { printf '%s\n' "$1" >&3; }
 lines_of() { if [ -s "$1" ]; then grep -c "$2" "$1"; else echo 0; fi; }
 await() {
-    tries=600
-    while [ "$(lines_of "$work/$1" "$2")" -lt "$3" ] && [ $tries -gt 0 ] && kill -0 $pid 2>/dev/null; do
-        sleep 0.05
-        tries=$((tries - 1))
-    done
+    while [ "$(lines_of "$work/$1" "$2")" -lt "$3" ] && kill -0 $pid 2>/dev/null; do sleep 0.05; done
     [ "$(lines_of "$work/$1" "$2")" -ge "$3" ] ||
-        { cat "$work/err"; fail "timed out waiting for $3 of /$2/"; }
+        { cat "$work/err"; fail "the chat ended before $3 of /$2/"; }
 }
 answers=0 mems=0 plans=0
 turn() { say "$1"; answers=$((answers + 1)); await out '' $answers; }

@@ -17,12 +17,12 @@ closed() {
     : >"$work/out"
     : >"$work/err"
     case $streams in
-    0) timeout -s KILL 30 "$@" <&- >"$work/out" 2>"$work/err" ;;
-    1) printf 'hello\n' | timeout -s KILL 30 "$@" >&- 2>"$work/err" ;;
-    2) printf 'hello\n' | timeout -s KILL 30 "$@" >"$work/out" 2>&- ;;
-    01) timeout -s KILL 30 "$@" <&- >&- 2>"$work/err" ;;
-    012) timeout -s KILL 30 "$@" <&- >&- 2>&- ;;
-    none) printf 'hello\n' | timeout -s KILL 30 "$@" >"$work/out" 2>"$work/err" ;;
+    0) timeout -s KILL 200 "$@" <&- >"$work/out" 2>"$work/err" ;;
+    1) printf 'hello\n' | timeout -s KILL 200 "$@" >&- 2>"$work/err" ;;
+    2) printf 'hello\n' | timeout -s KILL 200 "$@" >"$work/out" 2>&- ;;
+    01) timeout -s KILL 200 "$@" <&- >&- 2>"$work/err" ;;
+    012) timeout -s KILL 200 "$@" <&- >&- 2>&- ;;
+    none) printf 'hello\n' | timeout -s KILL 200 "$@" >"$work/out" 2>"$work/err" ;;
     esac
     got=$?
     [ $got = "$want" ] || { cat "$work/err"; fail "streams $streams closed: exit $got instead of $want: $*"; }

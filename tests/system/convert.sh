@@ -177,13 +177,17 @@ mkdir i && echo old >i/o.qsf
 # The new file has no name if the file system supports that: it is visible among the open ones.
 writes() { find "/proc/$1/fd" -lname "$work/i/*" 2>/dev/null | grep -q .; }
 for sig in INT:130 TERM:143 KILL:137; do
-    "$convert" -q q2_k big.gguf i/o.qsf >out 2>err &
-    pid=$!
-    n=0
-    while ! writes $pid && [ $n -lt 200 ] && kill -0 $pid 2>/dev/null; do sleep 0.05; n=$((n + 1)); done
-    kill -${sig%:*} $pid
-    wait $pid
-    code=$?
+    n=0 code=0
+    while [ $code = 0 ] && [ $n -lt 50 ]; do # it may have ended before the signal
+        echo old >i/o.qsf
+        "$convert" -q q2_k big.gguf i/o.qsf >out 2>err &
+        pid=$!
+        while ! writes $pid && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+        kill -${sig%:*} $pid 2>/dev/null
+        wait $pid
+        code=$?
+        n=$((n + 1))
+    done
     [ $code = ${sig#*:} ] || fail "SIG$sig: status $code: $(cat err)"
     [ "$(ls i)" = o.qsf ] && [ "$(cat i/o.qsf)" = old ] || fail "SIG$sig left: $(ls i)"
 done

@@ -169,7 +169,7 @@ expect 2 'do not accept conversion options' "$convert" --verify --force o.qsf
 expect 0 "warning: f2.gguf: this version cannot run architecture 'parrot'" "$convert" --quiet f2.gguf o.qsf
 expect 0 "warning: o.qsf: this version cannot run architecture 'parrot'" "$convert" --verify o.qsf
 "$tools/ggufedit" f2.gguf f3.gguf u32=parrot.block_count=4294967295 || fail "ggufedit"
-expect 3 "f3.gguf: metadata key 'parrot.block_count' is 4294967295, expected 1 to 4096" timeout 20 \
+expect 3 "f3.gguf: metadata key 'parrot.block_count' is 4294967295, expected 1 to 4096" timeout 200 \
     "$convert" --quiet f3.gguf o.qsf
 # Errors of the input are not reported for the output.
 "$tools/ggufedit" f2.gguf f4.gguf drop-tensor=token_embd.weight drop-tensor=output.weight || fail "ggufedit"

@@ -97,12 +97,13 @@ if [ -z "${QSF_SAN:-}" ]; then
         { cat "$work/err"; fail "a refused text names no budget"; }
 fi
 # A text is only read as far as the budget has memory for it: this one never ends.
-yes | "$run" --ram-budget 100 "$tiny" >"$work/out" 2>"$work/err"
+some=$(mb 100)
+yes | "$run" --ram-budget "$some" "$tiny" >"$work/out" 2>"$work/err"
 [ $? = 4 ] || fail "a text without an end: not exit 4"
-grep -q '^qsf-run: stdin: more than .* for which the RAM budget of 100 MB has no memory' "$work/err" ||
+grep -q "^qsf-run: stdin: more than .* for which the RAM budget of $some MB has no memory" "$work/err" ||
     { cat "$work/err"; fail "a text without an end: another message"; }
 head -c 60000000 /dev/zero | tr '\0' ' ' >"$work/long"
-expect 4 '--file .*/long: more than .*: raise --ram-budget to [0-9]+' "$run" --ram-budget 100 "$tiny" -f "$work/long"
+expect 4 '--file .*/long: more than .*: raise --ram-budget to [0-9]+' "$run" --ram-budget "$some" "$tiny" -f "$work/long"
 rm "$work/long"
 # Neither may the headers of a model take more than the budget, or 64 MB if that is less.
 mkdir "$work/wide"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How qsf-serve treats its clients: hosts, origins, keys, sockets, the queue, clients that go away or are
 slow, conversations, and the end. Run by serve.sh: TINY is a model with random weights."""
+import http.client
 import json
 import os
 import re
@@ -163,7 +164,13 @@ def test_slow():
             pass
         except TimeoutError:
             check(False, "a slow client is not closed", i)
-    check(s.ask("/health")[0] == 200, "afterwards")
+    status = None
+    while status is None:  # this program may be too slow for the server, too
+        try:
+            status = s.ask("/health")[0]
+        except (OSError, http.client.HTTPException):
+            check(s.process.poll() is None, "the server ended")
+    check(status == 200, "afterwards")
     check(s.stop() == 143, "status")
 
 
@@ -191,7 +198,7 @@ def test_malformed():
                  b"X-A: b\x01\r\n", b"Content-Encoding: gzip\r\n"):
         k = s.socket()
         k.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + length + more + b"\r\n" + body)
-        status = k.recv(1000).split(b"\r\n")[0]
+        status = k.makefile("rb").readline()
         check(b" 400 " in status, "a request that can be read in two ways", more, status)
         k.close()
     k = s.socket()  # chunks without a length, more than the limit
@@ -205,7 +212,7 @@ def test_malformed():
     except OSError:
         pass
     check(status in (b"",) or b" 413 " in status.split(b"\r\n")[0], "chunks", status)
-    check(s.metric("text_bytes") == 0, "memory that nobody needs", s.metric("text_bytes"))
+    check(s.forgets(), "memory that nobody needs", s.metric("text_bytes"))
     check(s.stop() == 143, "status")
 
 
@@ -413,7 +420,7 @@ def test_budget():
     if not os.environ.get("QSF_SAN"):
         peak, budget = s.metric("resident_peak_bytes"), s.metric("ram_budget_bytes")
         check(peak <= budget, f"a peak of {peak / 1e6:.1f} MB, a budget of {budget / 1e6:.1f} MB")
-    check(s.metric("text_bytes") == 0, "memory that nobody needs", s.metric("text_bytes"))
+    check(s.forgets(), "memory that nobody needs", s.metric("text_bytes"))
     check(s.stop() == 143, "status")
 
 

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 failures = []
 
@@ -93,6 +94,15 @@ class Server:
         while (self.metric(name) or 0) < at_least:
             if self.process.poll() is not None:
                 raise SystemExit("FAIL: the server ended")
+            time.sleep(0.01)
+
+    def forgets(self):
+        """Whether all memory of requests is given back: the server may still be at work when a client has its answer."""
+        for _ in range(6000):
+            if self.metric("text_bytes") == 0:
+                return True
+            time.sleep(0.01)
+        return False
 
     def stop(self, sig=signal.SIGTERM):
         """Ends it; its exit status."""

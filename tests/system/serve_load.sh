@@ -32,14 +32,27 @@ start() {
     port=$(sed -n '1s/^listening on http:.*:\([0-9]*\)$/\1/p' "$work/first")
     [ -n "$port" ] || { cat "$work/err"; fail "the server does not start at $budget MB"; finish; }
 }
-# ask: the text of an answer.
+# ask: the text of an answer. The queue may still be full of clients that have left, and a client that gets no
+# processor may be too slow for the server.
 ask() {
-    py - "$port" <<'PY'
-import http.client, json, sys
-c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
-c.request("POST", "/v1/chat/completions", json.dumps(
-    {"messages": [{"role": "user", "content": "How do I set the temperature?"}], "temperature": 0}))
-print(json.loads(c.getresponse().read())["choices"][0]["message"]["content"])
+    py - "$port" $pid <<'PY'
+import http.client, json, os, sys, time
+while True:
+    try:
+        os.kill(int(sys.argv[2]), 0)
+        c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+        c.request("POST", "/v1/chat/completions", json.dumps(
+            {"messages": [{"role": "user", "content": "How do I set the temperature?"}], "temperature": 0}))
+        r = c.getresponse()
+        text = r.read()
+        if r.status not in (408, 429, 503):
+            break
+    except ProcessLookupError:
+        sys.exit("the server ended")
+    except (OSError, http.client.HTTPException):
+        pass
+    time.sleep(0.05)
+print(json.loads(text)["choices"][0]["message"]["content"])
 PY
 }
 # load SECONDS

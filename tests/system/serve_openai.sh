@@ -33,7 +33,7 @@ first=$pid
 urls=$url
 start tools --template "$work/tools.jinja"
 # shellcheck disable=SC2086 # two words
-(cd "$work/client" && timeout 100 node serve_openai.mjs $urls $url) >"$work/out" 2>&1
+(cd "$work/client" && timeout 250 node serve_openai.mjs $urls $url) >"$work/out" 2>&1
 [ "$(tail -n 1 "$work/out")" = ok ] || { cat "$work/out" "$work"/*.err; fail "OpenAI's client"; }
 for p in $first $pid; do
     kill $p

@@ -10,6 +10,7 @@
 
 static char tiny[256], big[256], mamba[256], snap[300];
 
+#define LONG 8192 /* a context with room for a text that takes longer than this thread may be late */
 #define LONG_TEXT \
     "the quick brown fox jumps over the lazy dog and then it comes back to the start of the sentence"
 
@@ -30,7 +31,7 @@ static QSFWorker *start(const char *model, const char *policy) {
     s.params.seed_set = s.params.ignore_eos = true;
     s.params.seed = 7;
     s.params.max_tokens = 20;
-    s.ctx = 1024;
+    s.ctx = model == big ? LONG : 1024;
     snprintf(s.eviction, sizeof s.eviction, "%s", policy);
     QSFWorker *w = qsf_rig_worker();
     qsf_rig_load(w, model, &s);
@@ -146,7 +147,7 @@ static void it_counts_apart(void **state) {
 
 static void it_stops_for_everything_else(void **state) {
     (void)state;
-    static char text[900];
+    static char text[LONG - 1024];
     Talk t = { 0 };
     QSFStats st;
     for (size_t i = 0; i + 2 < sizeof text; i++) text[i] = i % 6 == 5 ? ' ' : (char)('a' + i % 7);
@@ -316,7 +317,7 @@ static void what_is_no_typed_message(void **state) {
 static int setup(void **state) {
     (void)state;
     const QsfTinySpec small = { .ctx = 1024, .chat_template = templ }, large = {
-        .ctx = 1024, .chat_template = templ, .layers = 8, .hidden = 256, .ffn = 1024
+        .ctx = LONG, .chat_template = templ, .layers = 8, .hidden = 256, .ffn = 1024
     };
     snprintf(tiny, sizeof tiny, "%s", qsf_test_tmp("ahead.gguf"));
     snprintf(big, sizeof big, "%s", qsf_test_tmp("ahead_big.gguf"));

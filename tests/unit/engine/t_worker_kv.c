@@ -8,10 +8,11 @@
 #include "tests/harness/worker_rig.h"
 
 #define CTX    512
+#define LONG   16384 /* an answer that is still running after many steps, however late this thread is */
 #define PROMPT "on and on"
 
-static char big[256];
-static char whole[65536]; /* the answer to PROMPT until the context is full, undisturbed */
+static char big[256], endless[256]; /* the same weights, with room for a context of LONG */
+static char whole[65536];           /* the answer to PROMPT until the context is full, undisturbed */
 
 static QSFSettings settings(void) {
     QSFSettings s = qsf_rig_settings();
@@ -61,7 +62,9 @@ static void the_cache_is_converted_in_place(void **state) {
                                             { "v-type", "f16", "q8" } };
     QSFSettings s = settings();
     QSFStats st;
-    QSFWorker *w = start();
+    QSFWorker *w = qsf_rig_worker();
+    s.ctx = LONG;
+    qsf_rig_load(w, endless, &s);
     memset(&seen, 0, sizeof seen);
     uint64_t id = qsf_rig_submit(w, PROMPT);
     while (seen.text_events == 0) assert_true(qsf_rig_take(w, id, &seen));
@@ -152,10 +155,13 @@ static int setup(void **state) {
     (void)state;
     unsetenv("QSF_CPU_MASK");
     snprintf(big, sizeof big, "%s", qsf_test_tmp("kv_big.gguf"));
-    const QsfTinySpec spec = {
+    snprintf(endless, sizeof endless, "%s", qsf_test_tmp("kv_endless.gguf"));
+    QsfTinySpec spec = {
         .layers = 6, .hidden = 256, .heads = 8, .kv_heads = 4, .ffn = 1024, .ctx = 1024, .vocab = 2000
     };
     if (qsf_test_write_tiny_llama(big, &spec) != 0) return -1;
+    spec.ctx = LONG;
+    if (qsf_test_write_tiny_llama(endless, &spec) != 0) return -1;
     QSFWorker *w = start();
     snprintf(whole, sizeof whole, "%s", qsf_rig_finish(w, qsf_rig_submit(w, PROMPT))->text);
     qsf_worker_stop(w);
@@ -164,7 +170,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    return unlink(big);
+    return unlink(big) | unlink(endless);
 }
 
 int main(void) {

@@ -79,6 +79,7 @@ harness_src := $(call find,tests/harness/*.c)
 unit_main := tests/unit/units.c
 unit_src := $(call find,tests/unit/*/t_*.c tests/unit/ui/ui_*.c)
 checkkern_src := $(call find,tests/kernels/*.c tests/kernels/$(ARCH)/*.c)
+# Programs called by test scripts, such as the generator of tiny models.
 tool_src := $(call find,tests/tools/*.c)
 static_src := $(call find,packaging/static/*.c)
 fuzz_src := $(call find,tests/fuzz/fuzz_*.c)
@@ -131,7 +132,9 @@ src_flags = $(if $(filter kernels/%,$1),$(kernel_opt) $(KERNEL_EXTRA) $(unrun) $
             $(if $(filter get/% tests/unit/get/%,$1),$(GET_CFLAGS)) \
             $(if $(filter serve/%,$1),$(SERVE_CFLAGS)) \
             $(if $(filter tests/%,$1),$(CMOCKA_CFLAGS) $(arch_define_$(ARCH))) \
-            $(if $(filter-out $(unit_main:.c=),$(filter tests/unit/%,$1)),$(if $(filter $(computing_tests),$1),,$(TEST_OPT)) -include tests/unit/units.h -DQSF_UNIT=$(notdir $1))
+            $(if $(filter $(basename $(unit_src)),$1),$(if $(filter $(computing_tests),$1),,$(TEST_OPT)) $(unit_flags) -DQSF_UNIT=$(notdir $1)) \
+            $(if $(filter tests/tools/%,$1),$(unit_flags) -DQSF_TOOL=$(notdir $1))
+unit_flags := -include tests/unit/units.h
 # Unit tests without optimization take a third of the time to compile, and no longer to run: what they test is optimized.
 # Except these, which compute themselves what is compared.
 TEST_OPT ?= -O0 -U_FORTIFY_SOURCE
@@ -219,11 +222,6 @@ qsf-serve: $(call obj,$(serve_src)) $(engine)
 $(or $(checkkern),checkkern): $(call obj,$(checkkern_src)) $(call obj,$(kernel_src))
 	$(call say,LINK,$@)
 	$Q$(link) -o $@ $^ -lm
-
-# Programs called by test scripts, such as the generator of tiny models.
-$(tool_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(engine)
-	$(call say,LINK,$(@F))
-	$Q$(link_dynamic) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
 
 # Parts of the chat that need nothing else of it.
 fuzz_ui := $(call obj,$(call find,ui/code/*.c ui/md/*.c) ui/buf.c ui/canvas.c ui/theme.c ui/wrap.c)

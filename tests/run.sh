@@ -6,8 +6,8 @@
 #                            [QSF_TEST_JOBS]: how many at a time, by default as many as there are CPUs, and
 #                            half as many that mostly wait; tests that measure time or memory of the whole
 #                            machine run one by one.
-#                            [QSF_TEST_TIMES]: a file to which each test adds its seconds of processor time,
-#                            its seconds and its name.
+#                            [QSF_TEST_TIMES]: a file to which each test adds its seconds of processor time
+#                            (of its own, of the system), its seconds and its name.
 #                            [QSF_EMULATOR]: the command that runs programs of another machine; scripts
 #                            need it registered with the kernel (binfmt_misc).
 
@@ -28,17 +28,25 @@ first='checkkern serve_load prompt_cache budgets hf_cases architectures ui_resum
     t_pack t_encode t_speculate t_snapshot_lists t_worker_plan convert_bad static recipes dist connect
     connect_screen markdown get screens sessions branches compose models full serve_openai download'
 
+# Few processes are started for a test: hundreds of them take no longer than that.
+
+# Sets now to seconds since any time.
+clock() {
+    if read -r now _ 2>/dev/null </proc/uptime; then now=${now%.*}; else now=$(date +%s); fi
+}
+
 # A private home per test, so that no test sees another's history.
 private_home() {
-    mkdir -p "$1/config" "$1/data" "$1/state" "$1/cache" "$1/tmp"
-    mkdir -m 700 "$1/run"
+    mkdir -m 700 "$1" "$1/config" "$1/data" "$1/state" "$1/cache" "$1/tmp" "$1/run"
     export HOME="$1" XDG_CONFIG_HOME="$1/config" XDG_DATA_HOME="$1/data"
     export XDG_STATE_HOME="$1/state" XDG_CACHE_HOME="$1/cache" XDG_RUNTIME_DIR="$1/run"
     export TMPDIR="$1/tmp"
 }
 
+# start_test TEST PID_FILE: runs it. While it runs, the file has its process and when that began.
 # shellcheck disable=SC2086 # an emulator is a command with options
 start_test() {
+    note=$2
     # Unit tests are deep below the build directory: they use templates/ of the source tree.
     case $1 in
     *.sh) set -- sh "$1" ;;
@@ -51,7 +59,10 @@ start_test() {
         # shellcheck disable=SC2086 # options and an optional directory
         set -- "./$1" $QSF_FUZZ_OPTIONS "corpus/${1##*/}" $seeds
         ;;
-    */*) set -- env QSF_DATADIR="$QSF_SRCDIR" ${QSF_EMULATOR-} "$1" ;;
+    */*)
+        export QSF_DATADIR="$QSF_SRCDIR"
+        set -- ${QSF_EMULATOR-} "$1"
+        ;;
     *) set -- ${QSF_EMULATOR-} "./$1" ;;
     esac
     if ! command -v timeout >/dev/null 2>&1; then
@@ -60,10 +71,23 @@ start_test() {
     fi
     timeout -k 5 "$QSF_TEST_TIMEOUT" "$@" </dev/null &
     pid=$!
-    if [ "$QSF_TEST_TIMEOUT" -gt 10 ]; then
-        (timeout $((QSF_TEST_TIMEOUT - 10)) tail -f --pid=$pid /dev/null || stacks $pid) &
-    fi
+    echo "$pid $start" >"$note"
     wait $pid
+}
+
+# Shows what hangs, ten seconds before it is ended, in the output of that test.
+watch() {
+    while [ -d "$tmp" ]; do
+        sleep 5
+        clock
+        for note in "$tmp"/*.pid; do
+            if ! read -r pid began 2>/dev/null <"$note" || [ $((now - began)) -le $((QSF_TEST_TIMEOUT - 10)) ]; then
+                continue
+            fi
+            rm -f "$note"
+            stacks "$pid" >>"${note%.pid}.out" 2>&1
+        done
+    done
 }
 
 # Prints what a hanging process and its children are doing, as far as this machine allows.
@@ -78,7 +102,8 @@ stacks() {
 
 line() { printf '%-6s %s%s\n' "$1" "$2" "${3:+  ($3)}"; }
 
-# Reports a test: name, exit status, seconds and the file of its output; "result NAME" is a line of $results.
+# Reports a test: name, exit status, seconds, the file of its output and the lines of it that are shown even
+# then; "result NAME" is a line of $results.
 tell() {
     case $2 in
     0) line ok "$1" "$3s" && echo "ok $1" >>"$results" ;;
@@ -90,8 +115,10 @@ tell() {
         sed 's/^/    | /' "$4"
         ;;
     esac
-    case $2 in
-    0 | 77) grep -aE 'skip:|number_of_executed' "$4" | sort | uniq -c | sed 's/^ *1 //; s/^ */    /' ;;
+    case $2$5 in
+    0*skip:* | 77*skip:* | 0*number_of_executed*)
+        echo "$5" | grep -E 'skip:|number_of_executed' | sort | uniq -c | sed 's/^ *1 //; s/^ */    /'
+        ;;
     esac
 }
 
@@ -100,7 +127,7 @@ spent() {
     times >"$3"
     awk -v rest="$1 $2" 'NR == 2 {
         split($1 $2, t, /[ms]/)
-        printf "%.2f %s\n", (t[1] + t[3]) * 60 + t[2] + t[4], rest
+        printf "%.2f %.2f %s\n", t[1] * 60 + t[2], t[3] * 60 + t[4], rest
     }' "$3" >>"$QSF_TEST_TIMES"
     rm -f "$3"
 }
@@ -111,18 +138,20 @@ run_one() {
     folder=${1%/*}
     own=$tmp/${folder##*/}.$name # names are unique only within a directory
     private_home "$own"
-    start=$(date +%s)
-    start_test "$1" >"$own.out" 2>&1
+    clock
+    start=$now
+    start_test "$1" "$own.pid" >>"$own.out" 2>&1
     rc=$?
+    rm -f "$own.pid"
+    shown=$(grep -aE 'skip:|number_of_executed|^\[  PASSED  \] 0 test|SKIPPED' "$own.out")
     # A cmocka program in which every case was skipped ran nothing.
-    if [ $rc = 0 ] && grep -q '^\[  PASSED  \] 0 test' "$own.out" &&
-        grep -q 'SKIPPED' "$own.out"; then rc=77; fi
-    seconds=$(($(date +%s) - start))
+    case $rc$shown in 0*'[  PASSED  ] 0 test'*SKIPPED* | 0*SKIPPED*'[  PASSED  ] 0 test'*) rc=77 ;; esac
+    clock
+    seconds=$((now - start))
     [ -z "${QSF_TEST_TIMES-}" ] || spent "$seconds" "${folder##*/}/$name" "$own.times"
-    tell "$name" $rc $seconds "$own.out" >"$own.told"
+    tell "$name" $rc $seconds "$own.out" "$shown" >"$own.told"
     cat "$own.told" # in one write, because other tests may report at the same time
-    chmod -R u+w "$own" 2>/dev/null
-    rm -rf "$own" "$own.out" "$own.told"
+    rm -rf "$own" "$own".* 2>/dev/null || { chmod -R u+w "$own" && rm -rf "$own" "$own".*; }
 }
 
 # Takes tests from lists, which several of these do at the same time, and runs them.
@@ -189,9 +218,14 @@ done | first=$first awk '
 for list in computing waiting alone; do
     sed -n "s/^[0-9]* [0-9]* $list //p" "$tmp/all" >"$tmp/$list"
 done
+if [ "$QSF_TEST_TIMEOUT" -gt 10 ]; then
+    watch >/dev/null 2>&1 &
+    watching=$!
+fi
 workers=$((QSF_TEST_JOBS + QSF_TEST_JOBS / 2))
 seq $workers | xargs -P $workers -n 1 sh "$0" --worker "$tmp"
 worker alone
+[ -z "${watching-}" ] || kill "$watching"
 
 count() { grep -c "^$1 " "$results"; }
 failed=$(count FAILED)

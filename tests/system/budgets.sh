@@ -22,7 +22,7 @@ ask() {
         "$@" "$file" >"$work/out" 2>"$work/err" </dev/null
     got=$?
     [ $got = 0 ] || { cat "$work/err"; fail "exit $got at $budget MB: $*"; return; }
-    grep -q 'Sanitizer\|runtime error:' "$work/err" &&
+    ! sanitized "$work/err" ||
         { cat "$work/err"; fail "sanitizer report at $budget MB: $*"; }
     [ "$(answer_text)" = "${whole-}" ] || [ -z "${whole-}" ] || fail "another text at $budget MB: $*"
     [ -n "${QSF_SAN-}" ] || at_most "$(number peak_rss_mb)" "$budget" ||

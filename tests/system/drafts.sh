@@ -18,7 +18,7 @@ draft_of() { case $1 in "$mamba" | "$blocks") echo "$work/recurrent.gguf" ;; *) 
 # ask MODEL OPTIONS...: what must not differ of an answer is in $same.
 ask() {
     "$run" --json --seed 3 -q "$@" >"$work/out" 2>"$work/err" </dev/null || { cat "$work/err"; fail "failed: $*"; }
-    if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
+    ! sanitized "$work/err" || { cat "$work/err"; fail "sanitizer report: $*"; }
     same=$(sed 's/, "prefill_tps".*//; s/, "reused_tokens": [0-9]*//' "$work/out")
 }
 # same MODEL OPTIONS...: all sources. What drafted is counted in $drafted.

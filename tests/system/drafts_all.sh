@@ -39,7 +39,7 @@ least_of_chat() {
 answer() {
     to=$1 && shift
     ask "$@" <"$work/talk" || { head -c 1000 "$work/out" && cat "$work/err"; fail "not answered: $*"; }
-    if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
+    ! sanitized "$work/err" || { cat "$work/err"; fail "sanitizer report: $*"; }
     sed -n '/"type": "answer"/s/, "tokens_per_second".*//p' "$work/out" >"$to"
     [ "$(wc -l <"$to")" = "$prompts" ] || fail "$(wc -l <"$to") answers to $prompts prompts: $*"
 }

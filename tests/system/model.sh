@@ -12,7 +12,7 @@ stories=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/models/stories260K.gguf
 big_model() {
     maker=$QSF_BUILDDIR/obj/tests/tools/mkbig
     big=$QSF_BUILDDIR/obj/tests/big.gguf
-    if [ ! -f "$big" ] || [ -n "$(find "$maker" -newer "$big")" ]; then
+    if [ ! -f "$big" ] || [ -n "$(find -H "$maker" -newer "$big")" ]; then
         "$maker" "$big.$$" layers=14 type=mixed && mv "$big.$$" "$big" || skip "mkbig cannot write a model"
     fi
     big_mb=$(($(wc -c <"$big") / 1048576 + 1))

@@ -17,7 +17,7 @@ ask() {
         2>"$work/err" </dev/null ||
         { cat "$work/err"; fail "failed: $*"; }
     said=$(wc -l <"$work/err")
-    if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
+    ! sanitized "$work/err" || { cat "$work/err"; fail "sanitizer report: $*"; }
 }
 says() { grep -qE -- "$1" "$work/err" || { cat "$work/err"; fail "no /$1/"; }; }
 same() { cmp -s "$work/out" "$work/plain" || fail "$1: another answer"; }

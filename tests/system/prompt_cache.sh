@@ -13,7 +13,7 @@ ask() {
         { cat "$work/err"; fail "failed: $*"; }
     text=$(answer_text) reused=$(number reused_tokens | sed 's/[^0-9].*//')
     said=$(grep -cv 'KV cache .* would take' "$work/err") # how large q2 is in short contexts
-    if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
+    ! sanitized "$work/err" || { cat "$work/err"; fail "sanitizer report: $*"; }
 }
 # same WHAT REUSED OPTIONS...: the answer of a run without a cache, with REUSED tokens from it.
 same() {

@@ -14,7 +14,7 @@ ask() {
         "$@" >"$work/out" 2>"$work/err" </dev/null ||
         { cat "$work/err"; fail "failed: $*"; }
     text=$(answer_text)
-    if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
+    ! sanitized "$work/err" || { cat "$work/err"; fail "sanitizer report: $*"; }
 }
 whole() { number "$1" | sed 's/[^0-9].*//'; }
 

@@ -14,7 +14,7 @@ calibrate() {
     rm -rf "$work/state"
     "$run" "$deep" --calibrate-quality "$work/text" "$@" >"$work/out" 2>"$work/err" </dev/null ||
         { cat "$work/err"; fail "--calibrate-quality failed: $*"; }
-    if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
+    ! sanitized "$work/err" || { cat "$work/err"; fail "sanitizer report: $*"; }
     file=$(ls "$work"/state/qsf/quality/*.txt)
 }
 

@@ -21,7 +21,7 @@ ask() {
         2>"$work/err" </dev/null ||
         { cat "$work/err"; fail "failed: $model $*"; }
     text=$(answer_text)
-    if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
+    ! sanitized "$work/err" || { cat "$work/err"; fail "sanitizer report: $*"; }
 }
 whole() { number "$1" | sed 's/[^0-9].*//'; }
 

@@ -53,7 +53,7 @@ texts=4
 RETRIEVAL=$tool "$QSF_SRCDIR/tools/kvquality/retrieval" "$work/model.gguf" -n $texts -l 512 >"$work/out" \
     2>"$work/err" ||
     { cat "$work/err"; fail "no table"; }
-if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report"; fi
+! sanitized "$work/err" || { cat "$work/err"; fail "sanitizer report"; }
 # Columns of the table.
 at_10=3 at_30=4 at_50=5 at_70=6 at_90=7 first=8 later=9 all=10
 # every NAME COLUMN...: all answers are right.

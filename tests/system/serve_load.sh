@@ -71,7 +71,7 @@ load() {
     wait $pid
     [ $? = 143 ] || { cat "$work/err"; fail "the status at the end"; }
     pid=
-    if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report"; fi
+    ! sanitized "$work/err" || { cat "$work/err"; fail "sanitizer report"; }
 }
 
 load "$QSF_SERVE_SECONDS"

@@ -11,7 +11,7 @@ guide=$QSF_SRCDIR/models/guide.qsf
 ask() {
     "$run" "$guide" --json --seed 3 -n "$tokens" "$@" >"$work/out" 2>"$work/err" </dev/null ||
         { cat "$work/err"; fail "failed: $*"; }
-    if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
+    ! sanitized "$work/err" || { cat "$work/err"; fail "sanitizer report: $*"; }
     same=$(sed 's/, "prefill_tps".*//' "$work/out")
 }
 # compare OPTIONS...: off, lookup and auto.

@@ -141,7 +141,7 @@ static void run(Bench *b, const char *only) {
         printf("%-28s", rows[i].name);
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
             double median;
-            uint32_t kept;
+            uint32_t kept = 0;
             make_logits(b, kinds[k].spread, kinds[k].lead);
             measure(b, &rows[i], &median, &kept);
             printf(" %10u %10.0f", kept, median);

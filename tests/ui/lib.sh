@@ -71,6 +71,9 @@ make_slow() {
 
 # ---- lines
 
+# sanitized FILE...: do they have the report of a sanitizer? In other builds no process is started for it.
+sanitized() { [ -n "${QSF_SAN-}" ] && grep -q 'Sanitizer\|runtime error:' "$@"; }
+
 # chat_lines CODE ARGS...: stdin to qsf-chat; stdout in $work/out, stderr in $work/err.
 chat_lines() {
     want=$1
@@ -78,8 +81,7 @@ chat_lines() {
     "$chat" "$@" >"$work/out" 2>"$work/err"
     got=$?
     [ $got = "$want" ] || { cat "$work/err"; fail "exit $got instead of $want: qsf-chat $*"; }
-    if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err";
-    fail "sanitizer report: qsf-chat $*"; fi
+    ! sanitized "$work/err" || { cat "$work/err"; fail "sanitizer report: qsf-chat $*"; }
 }
 err_has() { grep -qE -- "$1" "$work/err" || { cat "$work/err"; fail "no /$1/ on stderr"; }; }
 # peak_within MB: /mem reported a peak that is not above it.

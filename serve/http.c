@@ -4,6 +4,7 @@
 #include <microhttpd.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -479,12 +480,15 @@ void serve_http_check(ServeHttp *h) {
     unlock(h);
 }
 
-bool serve_http_idle(ServeHttp *h) {
-    bool idle = true;
+bool serve_http_unsent(ServeHttp *h, bool late) {
+    bool unsent = false;
     lock(h);
-    for (const Conn *c = h->conns; c != NULL; c = c->next) idle = idle && c->phase == PHASE_REQUEST;
+    for (const Conn *c = h->conns; c != NULL && !unsent; c = c->next) {
+        struct pollfd p = { .fd = c->fd, .events = POLLOUT };
+        unsent = c->phase != PHASE_REQUEST && (!late || (poll(&p, 1, 0) == 1 && p.revents == POLLOUT));
+    }
     unlock(h);
-    return idle;
+    return unsent;
 }
 
 void serve_http_stop(ServeHttp *h) {

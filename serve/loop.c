@@ -14,7 +14,8 @@
 
 #define TICK_MS  50         /* at most between a client's leaving and its cancellation */
 #define REST_MS  1000       /* nothing is answered: only limits of time are checked */
-#define GRACE_NS 100000000u /* for sending the ends of answers when the server stops */
+#define GRACE_NS 100000000u /* for clients to take the ends of answers when the server stops */
+#define LATE_MS  10000      /* for the thread that sends them, on a machine that is busy */
 
 typedef struct Loop {
     ServeServer *s;
@@ -137,8 +138,12 @@ static void stop(Loop *l) {
         qsf_worker_cancel(l->s->worker);
         drain_events(l);
     }
-    const uint64_t until = qsf_now_ns() + GRACE_NS;
-    while (!serve_http_idle(l->http) && qsf_now_ns() < until) (void)poll(NULL, 0, 5);
+    const uint64_t start = qsf_now_ns();
+    while (serve_http_unsent(l->http, false)) {
+        const uint64_t waited = qsf_now_ns() - start;
+        if (waited > GRACE_NS && (waited / 1000000 > LATE_MS || !serve_http_unsent(l->http, true))) break;
+        (void)poll(NULL, 0, 5);
+    }
     serve_http_stop(l->http);
 }
 

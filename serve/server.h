@@ -63,8 +63,8 @@ ServeHttp *serve_http_start(ServeServer *s, QsfErr *err);
 void serve_http_wake(ServeJob *job);
 /* Ends connections whose clients take longer than the limit. Main thread; takes the lock. */
 void serve_http_check(ServeHttp *h);
-/* Has everything been sent that is ready? */
-bool serve_http_idle(ServeHttp *h);
+/* Is an answer not sent yet; with `late`, one that its client would take now? */
+bool serve_http_unsent(ServeHttp *h, bool late);
 /* Closes all connections and ends the thread. */
 void serve_http_stop(ServeHttp *h);
 

@@ -78,6 +78,20 @@ void qsf_model_speeds_free(QSFModelSpeeds *s);
 double qsf_model_guess(const QSFModelSpeeds *s, const char *name, uint64_t bytes, uint64_t room,
                        char *verdict, size_t cap);
 
+/* A model to begin with, for a user who has none. Strings are static. */
+typedef struct QSFModelSuggestion {
+    const char *name; /* "hf:OWNER/NAME:TYPE" */
+    uint64_t bytes;   /* of the file, about */
+    const char *about;
+} QSFModelSuggestion;
+
+/* The i-th of them, the smallest first; NULL at the end. Any thread. */
+const QSFModelSuggestion *qsf_model_suggestion(size_t i);
+/* Would all of its weights be in RAM with a budget of half of the available bytes? */
+bool qsf_model_suggestion_fits(const QSFModelSuggestion *s, uint64_t available);
+/* The largest one that fits so, or else the smallest. */
+const QSFModelSuggestion *qsf_model_suggested(uint64_t available);
+
 /* The model that was loaded last in any chat, malloc'ed; NULL if none is known. Remembering fails silently:
  * it is a convenience. Any thread. */
 char *qsf_model_last(void);

@@ -58,7 +58,11 @@ static bool print_rows(UiApp *a, const UiModelScan *scan, const char *filter) {
         ui_buf_puts(&b, shown++ > 0 ? "\n" : "");
         ui_model_row_line(&scan->rows[i], cells, &b);
     }
-    if (shown == 0) ui_buf_puts(&b, scan->n > 0 ? "no model matches" : "no models found");
+    if (shown == 0 && scan->n > 0)
+        ui_buf_puts(&b, "no model matches");
+    else if (shown == 0)
+        ui_buf_printf(&b, "no models found; /model %s downloads one",
+                      qsf_model_suggested(qsf_memory_available())->name);
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);
     ui_buf_free(&text);

@@ -14,6 +14,7 @@
 #include "ui/complete_internal.h"
 #include "ui/compose/mention.h"
 #include "ui/excerpt.h"
+#include "ui/format.h"
 #include "ui/path.h"
 #include "ui/sessions.h"
 
@@ -155,6 +156,20 @@ static bool server_models(UiCompletion *c, const UiApp *a, const char *word, siz
     return i > 0;
 }
 
+/* Models to begin with, once the beginning of "hf:" is typed. */
+static void suggestions(UiCompletion *c, const char *word, size_t len) {
+    const QSFModelSuggestion *s;
+    const uint64_t available = qsf_memory_available();
+    for (size_t i = 0; (s = qsf_model_suggestion(i)) != NULL; i++) {
+        char size[24], help[120];
+        if (len == 0 || c->at != UI_TYPED_FIRST || !begins(s->name, word, len)) continue;
+        ui_format_bytes(s->bytes, size, sizeof size);
+        (void)snprintf(help, sizeof help, "%s, %s: %s", size,
+                       qsf_model_suggestion_fits(s, available) ? "fits" : "streams", s->about);
+        ui_complete_add(c, s->name, "", help);
+    }
+}
+
 /* Those that /models shows. Looking for them takes a moment, and keys follow each other quickly. */
 static void models(UiCompletion *c, const UiApp *a, const char *word, size_t len) {
     static QSFModelList known;
@@ -227,6 +242,7 @@ static void argument(UiCompletion *c, const UiApp *a, const UiArg *arg, const ch
     case UI_ARG_MODEL:
         if (c->at == UI_TYPED_FIRST && begins(QSF_GUIDE, word, len))
             ui_complete_add(c, QSF_GUIDE, "", "the built-in guide to this program");
+        suggestions(c, word, len);
         if (!memchr(word, '/', len) || c->at != UI_TYPED_FIRST) models(c, a, word, len);
         break;
     case UI_ARG_ROLE: roles(c, a, word, len); break;

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "qsf_models.h"
 #include "ui/ctx_full.h"
+#include "ui/format.h"
 
 /* Short, so that all fit in a line of 80 columns. */
 static const char *const questions[UI_GUIDE_QUESTIONS] = {
@@ -16,21 +18,29 @@ static const char *const questions[UI_GUIDE_QUESTIONS] = {
     "What can you do?",
 };
 
-#define MODELS                                                                          \
-    "  /models               lists the models on this machine\n"                        \
-    "  /model FILE           loads a .gguf file; Tab completes its name\n"              \
-    "  /model hf:OWNER/NAME  downloads one from huggingface.co\n\n"                     \
-    "Search there for a small instruct model with GGUF in its name. F1 shows all keys " \
-    "and commands."
+static const char models[] = "  /models               lists the models on this machine\n"
+                             "  /model FILE           loads a .gguf file; Tab completes its name\n"
+                             "  /model hf:OWNER/NAME  downloads one from huggingface.co\n\n";
 
-/* The next step comes last: a small window shows the end. */
-static const char welcome[] =
+static const char intro[] =
     "I am the built-in guide: a very small model that knows this program and nothing else.\n\n"
     "In the status pane (F2), decode is the speed in tokens per second, CTX the context used, RAM "
     "what uses the budget, SAMPLE how tokens are chosen; F5 to F8 change that even while an answer is "
-    "written.\n\n" MODELS "\n\nType a question, or press Tab for one, then Enter.";
+    "written.\n\n";
 
-static const char without[] = "No model is loaded yet.\n\n" MODELS;
+/* The next step comes last: a small window shows the end. */
+static void print_intro(UiApp *a, const char *first, const char *last) {
+    const QSFModelSuggestion *s = qsf_model_suggested(qsf_memory_available());
+    UiBuf b = { 0 };
+    char size[24];
+    ui_format_bytes(s->bytes, size, sizeof size);
+    ui_buf_printf(&b,
+                  "%s%sFor this machine: /model %s (%s); Tab after hf: lists others. "
+                  "F1 shows all keys and commands.%s",
+                  first, models, s->name, size, last);
+    if (!b.failed) ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
+    ui_buf_free(&b);
+}
 
 bool ui_guide_is(const char *path) { return path && strcmp(path, QSF_GUIDE) == 0; }
 
@@ -41,7 +51,7 @@ void ui_guide_open(UiApp *a) {
     } else {
         ui_app_say(a, UI_NOTICE, "%s: the built-in guide is not installed; \"make install\" installs it",
                    file ? file : "out of memory");
-        if (a->full_screen) ui_app_print(a, UI_OUTPUT, without);
+        if (a->full_screen) print_intro(a, "No model is loaded yet.\n\n", "");
     }
     free(file);
 }
@@ -54,7 +64,8 @@ static bool screen_has_messages(const UiApp *a) {
 }
 
 void ui_guide_welcome(UiApp *a) {
-    if (ui_guide_offers(a) && a->full_screen && !screen_has_messages(a)) ui_app_print(a, UI_OUTPUT, welcome);
+    if (ui_guide_offers(a) && a->full_screen && !screen_has_messages(a))
+        print_intro(a, intro, "\n\nType a question, or press Tab for one, then Enter.");
 }
 
 /* The conversation with the other model keeps its session, so that it can be resumed. */

@@ -95,7 +95,8 @@ int ui_models_print(const UiOptions *o, char *err, size_t cap) {
     }
     const size_t n = print_all(o, &list, folder || !o->find ? "" : o->find, err, cap);
     if (list.n == 0 && !*err)
-        (void)snprintf(err, cap, "no models found");
+        (void)snprintf(err, cap, "no models found; qsf-chat %s downloads one",
+                       qsf_model_suggested(qsf_memory_available())->name);
     else if (n == 0 && !*err)
         (void)snprintf(err, cap, "no model has \"%.100s\" in its line, and there is no such folder", o->find);
     qsf_models_free(&list);

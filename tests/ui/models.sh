@@ -24,7 +24,7 @@ see_gone '^ Models'
 keys C-d
 see '^rc=0'
 chat_lines 0 --list-models </dev/null
-err_has 'no models found'
+err_has 'no models found; qsf-chat hf:[A-Za-z-]+/[A-Za-z0-9.-]+-GGUF(:Q4_K_M)? downloads one'
 
 # ---- lines
 

@@ -399,11 +399,26 @@ static void test_last(void **state) {
     assert_null(qsf_model_last());
 }
 
+/* From the smallest to the largest; the one for a machine is the largest that fits in half of its memory. */
+static void test_suggestions(void **state) {
+    (void)state;
+    const QSFModelSuggestion *s, *last = qsf_model_suggestion(0);
+    for (size_t i = 0; (s = qsf_model_suggestion(i)) != NULL; i++, last = s) {
+        assert_int_equal(strncmp(s->name, "hf:", 3), 0);
+        assert_true(s->bytes >= last->bytes);
+        assert_true(qsf_model_suggestion_fits(s, 4 * s->bytes));
+        assert_false(qsf_model_suggestion_fits(s, 2 * s->bytes));
+        assert_ptr_equal(qsf_model_suggested(3 * s->bytes + (1u << 30)), s);
+    }
+    assert_ptr_equal(qsf_model_suggested(0), qsf_model_suggestion(0));
+    assert_ptr_equal(qsf_model_suggested(UINT64_MAX), last);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
-    const struct CMUnitTest tests[] = { T(test_layouts), T(test_variables), T(test_hostile),
-                                        T(test_again),   T(test_manifest),  T(test_names),
-                                        T(test_facts),   T(test_rates),     T(test_last) };
+    const struct CMUnitTest tests[] = { T(test_layouts),  T(test_variables),  T(test_hostile), T(test_again),
+                                        T(test_manifest), T(test_names),      T(test_facts),   T(test_rates),
+                                        T(test_last),     T(test_suggestions) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

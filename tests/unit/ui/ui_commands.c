@@ -115,6 +115,8 @@ static void test_complete(void **state) {
     assert_string_equal(completed("/set io p"), "/set io pread");
     assert_string_equal(completed("/set io pread x"), "");
     assert_string_equal(completed("/kv po"), "/kv policy ");
+    assert_string_equal(completed("/model hf:ggml-org/gpt"), "/model hf:ggml-org/gpt-oss-20b-GGUF");
+    assert_string_equal(completed("/model hf:none"), "");
     assert_string_equal(completed("/kv policy s"), "/kv policy s");
     assert_int_equal(completion.n, 2); /* sliding and snapkv */
     assert_string_equal(completed("/kv policy sl"), "/kv policy sliding");

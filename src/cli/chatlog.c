@@ -22,6 +22,8 @@
 #include "src/cli/chatlog_path.h"
 #include "src/cli/chatlog_scan.h"
 
+#define LOCK_TRIES 300 /* of 10 ms */
+
 struct QSFChatLog {
     int fd;
     char *name, *path;
@@ -54,11 +56,13 @@ static bool ends_torn(int fd) {
     return pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
 }
 
-/* Takes the lock. Retries, because qsf_chatlog_in_use holds it for a moment. */
+/* Takes the lock. qsf_chatlog_in_use has a shared one for a moment, which may be long on a busy machine: it is
+ * waited for, but not a program that has the session, whose lock is exclusive. */
 static bool lock(int fd) {
     const struct timespec moment = { .tv_nsec = 10000000 };
-    for (int tries = 3; flock(fd, LOCK_EX | LOCK_NB); tries--) {
-        if (errno != EWOULDBLOCK || tries == 0) return false;
+    for (int tries = LOCK_TRIES; flock(fd, LOCK_EX | LOCK_NB); tries--) {
+        if (errno != EWOULDBLOCK || tries == 0 || flock(fd, LOCK_SH | LOCK_NB)) return false;
+        (void)flock(fd, LOCK_UN);
         nanosleep(&moment, NULL);
     }
     return true;

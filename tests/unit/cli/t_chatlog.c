@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Conversation files: records are read back as written, and damage anywhere loses only the damaged record. */
+#include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -172,6 +175,30 @@ static void damaged_lines_are_counted(void **state) {
     Seen s = read_back("damaged", &damaged);
     assert_string_equal(s.log, "0|user|-|one|-|0|0;0|user|-|two|-|0|0;");
     assert_int_equal(damaged, 5);
+}
+
+static void *look_slowly(void *arg) {
+    usleep(100000);
+    close(*(int *)arg);
+    return NULL;
+}
+
+/* A program that looks whether a session is in use, and gets no processor meanwhile, is no reason to refuse
+ * it. */
+static void a_look_is_waited_for(void **state) {
+    (void)state;
+    char err[256] = "";
+    pthread_t t;
+    qsf_chatlog_close(open_log("seen"));
+    int fd = open(path_of("seen"), O_RDONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(flock(fd, LOCK_SH), 0);
+    assert_int_equal(pthread_create(&t, NULL, look_slowly, &fd), 0);
+    QSFChatLog *l = qsf_chatlog_open("seen", err, sizeof err);
+    assert_string_equal(err, "");
+    assert_non_null(l);
+    pthread_join(t, NULL);
+    qsf_chatlog_close(l);
 }
 
 static void names_locks_and_copies(void **state) {
@@ -355,7 +382,8 @@ static void reading_takes_no_memory(void **state) {
         FILE *m = fopen("/proc/self/statm", "r");
         if (!m || fscanf(m, "%lu", &pages) != 1) _exit(2);
         fclose(m);
-        struct rlimit limit = { pages * 4096 + (1 << 20), pages * 4096 + (1 << 20) };
+        const rlim_t most = pages * (rlim_t)sysconf(_SC_PAGESIZE) + (1 << 20);
+        const struct rlimit limit = { most, most };
 #if !QSF_ADDRESS_SANITIZER && !QSF_THREAD_SANITIZER
         if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(3);
 #endif
@@ -385,6 +413,7 @@ int main(void) {
         cmocka_unit_test(killed_while_answering),
         cmocka_unit_test(cut_at_every_byte),
         cmocka_unit_test(damaged_lines_are_counted),
+        cmocka_unit_test(a_look_is_waited_for),
         cmocka_unit_test(names_locks_and_copies),
         cmocka_unit_test(only_regular_files),
         cmocka_unit_test(full_disk_keeps_the_file_whole),

@@ -26,25 +26,34 @@ fi
 warn='-Wall -Wextra -Werror'
 [ -f "$QSF_BUILDDIR/config.h" ] && config_h="-include $QSF_BUILDDIR/config.h" || config_h=''
 
-# compile_alone COMPILER LANGUAGE FLAGS...: each header whose name is read, in a file of its own; all in one
-# call of the compiler. Its messages name the header.
-compile_alone() {
-    compiler=$1 language=$2
-    shift 2
-    mkdir "$work/$language"
+# alone LANGUAGE: a file for each header whose name is read, which includes nothing else; twice, to test the
+# include guard.
+alone() {
+    mkdir "$work/$1"
     while read -r header; do
-        # Twice, to test the include guard.
         printf '#include "%s"\n#include "%s"\nextern int nothing;\n' "$header" "$header" \
-            >"$work/$language/$(printf %s "$header" | tr / .).$language"
+            >"$work/$1/$(printf %s "$header" | tr / .).$1"
     done
+}
+# compile_alone LANGUAGE COMPILER FLAGS...: these files. Messages name the header.
+compile_alone() {
+    language=$1 compiler=$2
+    shift 2
     # shellcheck disable=SC2086
-    $compiler "$@" $warn -D_GNU_SOURCE $config_h -I. -Iinclude -fsyntax-only "$work/$language"/*."$language" \
-        >"$work/out" 2>&1 ||
+    set -- $compiler "$@" $warn -D_GNU_SOURCE $config_h -I. -Iinclude -fsyntax-only
+    if [ "$compiler" = clang ] && clang_many "$work/many" "$@" "$work/$language/include.qsf.h.$language"; then
+        set -- sh "$work/many"
+    fi
+    "$@" "$work/$language"/*."$language" >"$work/out" 2>&1 ||
         { head -n 40 "$work/out"; fail "headers do not compile alone ($compiler)"; }
 }
 
-find include src ui get kernels/*.h kernels/ref -name '*.h' | sort | compile_alone "$CC" c -std=c11
+# Not those for web browsers, which need headers of Emscripten.
+find include src ui get serve kernels/*.h kernels/ref -name '*.h' -exec grep -L '<emscripten' {} + | sort | alone c
 [ "$(find "$work/c" -type f | wc -l)" -gt 100 ] || fail "too few headers found"
+# gcc, which has compiled each of them in some source, would start a process for every header.
+! have clang || CC=clang
+compile_alone c "$CC" -std=c11
 
 cxx=''
 for c in "$(config CC | sed 's/gcc/g++/; s/clang/clang++/; s/^cc$/c++/')" g++ clang++ c++; do
@@ -52,7 +61,8 @@ for c in "$(config CC | sed 's/gcc/g++/; s/clang/clang++/; s/^cc$/c++/')" g++ cl
     [ -n "$cxx" ] || ! $c -x c++ -fsyntax-only /dev/null >/dev/null 2>&1 || cxx=$c
 done
 if [ -n "$cxx" ]; then
-    printf '%s\n' include/*.h | compile_alone "$cxx" cc -std=c++11
+    printf '%s\n' include/*.h | alone cc
+    compile_alone cc "$cxx" -std=c++11
 else
     echo "skip: no C++ compiler: include/ was compiled as C only"
 fi

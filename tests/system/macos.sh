@@ -65,9 +65,16 @@ cp all these
 [ -z "${QSF_TEST_QUICK-}" ] || (cd "$QSF_SRCDIR" && xargs grep -lE \
     '#include <(sys/|fcntl|unistd|poll|signal|spawn|dirent|pthread|termios|locale|langinfo|wchar|time)|^#include "src/base/platform.h"' \
     <"$work/all") >these
-# shellcheck disable=SC2016
-xargs -n 1 -P 2 sh -c 'o=$(echo "$1" | tr / .).o; ./mac "$0/$1" -o "$o" 2>"$o.log" || echo "$1"' "$QSF_SRCDIR" \
-    <these >wrong
+# A source is included by a file of the same name here, whose object file is beside it.
+mkdir these.d
+awk '{ name = $0; gsub("/", ".", name); name = "these.d/" name; print "#include \"" $0 "\"" >name; close(name); print name }' \
+    these >files
+if ! clang_many many ./mac "$(head -n 1 files)" || ! xargs -n 100 -P 2 sh many <files >log 2>&1; then
+    # One by one, to name those that do not compile.
+    # shellcheck disable=SC2016
+    xargs -n 1 -P 2 sh -c './mac "$0" -o "${0%.c}.o" 2>"$0.log" || echo "$0"' <files >wrong
+fi
+[ -e wrong ] || : >wrong
 kernels=0
 if [ -z "${QSF_TEST_QUICK-}" ]; then
     (cd "$QSF_BUILDDIR" && "$MAKE" -s --no-print-directory kernel-src ARCH=arm O="$work/k") || fail "make kernel-src"
@@ -76,13 +83,13 @@ if [ -z "${QSF_TEST_QUICK-}" ]; then
     [ "$kernels" -gt 100 ] || fail "only $kernels kernels"
     # shellcheck disable=SC2016
     xargs -n 1 -P 2 sh -c 'case $1 in *_i8mm.c) isa=+i8mm ;; *) isa= ;; esac
-        ./mac -march=armv8.2-a+dotprod$isa -fsyntax-only "$1" 2>"$(echo "$1" | tr / .).o.log" || echo "$1"' mac \
+        ./mac -march=armv8.2-a+dotprod$isa -fsyntax-only "$1" 2>"$1.log" || echo "$1"' mac \
         <generated >>wrong
 fi
 if [ -s wrong ]; then
     sort wrong | head -n 5 | while read -r file; do
         echo "$file:"
-        head -n 20 "$(echo "$file" | tr / .).o.log"
+        head -n 20 "$file.log"
     done
     echo "What macOS has, too, is declared in tests/system/macos/include; else src/base/platform.h hides it."
     fail "these do not compile for macOS: $(sort wrong | tr '\n' ' ')"
@@ -91,7 +98,9 @@ fi
 
 # Each function of the platform is there; of all sources each of our functions.
 nm=$(clang -print-prog-name=llvm-nm)
-"$nm" -P ./*.o >names 2>log || { cat log; fail "$nm"; finish; }
+find these.d -name '*.o' >objects
+[ "$(wc -l <objects)" = "$(wc -l <these)" ] || fail "$(wc -l <objects) objects of $(wc -l <these) sources"
+xargs "$nm" -P <objects >names 2>log || { cat log; fail "$nm"; finish; }
 awk '$2 == "T" || $2 == "D" || $2 == "S" || $2 == "C" { print $1 }' names | sort -u >defined
 sed -n 's/^[a-z].*[ *]\(qsf_[a-z0-9_]*\)(.*/_\1/p' "$QSF_SRCDIR/src/base/platform.h" \
     "$QSF_SRCDIR/include/qsf_system.h" "$QSF_SRCDIR/src/base/clock.h" | sort -u >wanted

@@ -15,13 +15,14 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # caller's variables say.
 py() { "${QSF_PYTHON:-python3}" -E -S -X pycache_prefix="$QSF_BUILDDIR/obj/tests/pycache" "$@"; }
 
-# clang_many SCRIPT COMMAND... FILE: writes a script that does with all its arguments what this call of clang does
-# with FILE, in one process: starting clang takes longer than most of our sources. After an error in one file the
-# others have no output. False if this clang does not say how.
+# clang_many SCRIPT COMMAND... FILE: writes a script that does with all its arguments what this call of clang
+# does with FILE, in one process: starting clang takes longer than most of our sources. After an error in one
+# file the others have no output. False if this clang does not say how.
 clang_many() {
     script=$1
     shift
-    "$@" '-###' 2>&1 | sed -n '$s/^ *//; $s/ "-main-file-name" "[^"]*"//; $s/ "-o" "[^"]*"//; $s/ "[^"]*"$/ "$@"/p' >"$script"
+    "$@" '-###' 2>&1 | sed -n '$s/^ *//; $s/ "-main-file-name" "[^"]*"//; $s/ "-o" "[^"]*"//
+        $s/ "[^"]*"$/ "$@"/p' >"$script"
     grep -q '^"[^"]*" "-cc1" ' "$script"
 }
 

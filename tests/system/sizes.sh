@@ -10,10 +10,8 @@ tab=$(printf '\t')
 limit() {
     most=$1
     shift
-    find "$@" -name '*.[ch]' 2>/dev/null | while read -r file; do
-        n=$(($(wc -l <"$file")))
-        [ $n -le "$most" ] || echo "$file has $n lines, $most is the limit"
-    done
+    find "$@" -name '*.[ch]' -exec wc -l {} + 2>/dev/null |
+        awk -v most="$most" '$2 != "total" && $1 > most { print $2 " has " $1 " lines, " most " is the limit" }'
 }
 { limit 500 src ui get serve include; limit 400 kernels; } >"$work/long"
 [ ! -s "$work/long" ] || { cat "$work/long"; fail "split by responsibility"; }

@@ -11,6 +11,7 @@
 #define PARTS      24
 #define PAGE       qsf_page_bytes()
 #define PART_BYTES (700u * PAGE) /* not a multiple of a huge page: neighbours share them */
+#define LATE       (4u << 20)    /* some kernels count some pages of each CPU late */
 
 typedef struct Bench {
     QsfLedger ledger;
@@ -86,11 +87,11 @@ static void test_returns(void **state) {
     set_all(&b, PART_BYTES);
     memset(b.space.base, 1, (size_t)PARTS * PART_BYTES);
     uint64_t full = qsf_rss_bytes();
-    assert_true(full >= none + (uint64_t)PARTS * PART_BYTES * 99 / 100);
+    assert_true(full >= none + (uint64_t)PARTS * PART_BYTES * 95 / 100);
     set_all(&b, PART_BYTES / 4 / PAGE * PAGE);
-    assert_true(qsf_rss_bytes() <= none + b.ledger.total + (1u << 20));
+    assert_true(qsf_rss_bytes() <= none + b.ledger.total + LATE);
     set_all(&b, 0);
-    assert_true(qsf_rss_bytes() <= none + (1u << 20));
+    assert_true(qsf_rss_bytes() <= none + LATE);
     close_bench(&b);
 }
 

@@ -319,13 +319,15 @@ static void test_facts(void **state) {
     const QsfTinySpec small = { .layers = 2 };
     const QsfTinySpec large = { .layers = 8, .hidden = 512, .ffn = 1536 };
     QSFModelFacts f;
-    char some[24]; /* a budget for a part of the large one, whatever a sanitizer takes */
+    char some[24],
+        much[24]; /* a budget for a part of the large one, and for all, whatever a sanitizer takes */
     (void)state;
     assert_int_equal(qsf_test_write_tiny_llama(made("small.gguf"), &small), 0);
     assert_int_equal(qsf_test_write_tiny_llama(made("large.gguf"), &large), 0);
     (void)snprintf(some, sizeof some, "%llu", (unsigned long long)(qsf_rss_bytes() >> 20) + 34);
+    (void)snprintf(much, sizeof much, "%llu", (unsigned long long)(qsf_rss_bytes() >> 20) + 200);
     put("junk.gguf", "this is not a model, but text");
-    facts_of("small", "200", &f);
+    facts_of("small", much, &f);
     assert_true(f.usable);
     assert_string_equal(f.verdict, "fits");
     assert_non_null(strstr(f.arch, "llama "));
@@ -333,7 +335,7 @@ static void test_facts(void **state) {
     facts_of("small", "1", &f);
     assert_false(f.usable);
     assert_non_null(strstr(f.verdict, "needs a budget of "));
-    facts_of("junk", "200", &f);
+    facts_of("junk", much, &f);
     assert_false(f.usable);
     assert_non_null(strstr(f.verdict, "not supported: a text file"));
     facts_of("large", some, &f);

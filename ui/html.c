@@ -128,22 +128,37 @@ static uint16_t link_of(const Html *h, const UiMdRun *run) {
     return run->link && link_ok(ui_buf_str(&h->d->own) + l->off, l->len) ? run->link : 0;
 }
 
-/* Images are links with their descriptions: the file must be readable without a network. */
+/* The target of a link that may not be followed, as text after it: a file, the text of a note; but none with
+ * a scheme. */
+static void put_target(Html *h, uint16_t link) {
+    const UiMdLink *l = &h->d->links[link];
+    const char *target = ui_buf_str(&h->d->own) + l->off;
+    if (link == 0 || l->len == 0 || *target == '#' || memchr(target, ':', l->len)) return;
+    ui_buf_puts(h->b, " (");
+    ui_html_text(h->b, target, l->len);
+    ui_buf_puts(h->b, ")");
+}
+
+/* A line break of the source is one here, as on the screen. Images are links with their descriptions: the
+ * file must be readable without a network. */
 static void put_runs(Html *h, const UiMdBlock *block) {
     unsigned style = 0;
-    uint16_t link = 0;
+    uint16_t link = 0, of = 0; /* of: that of the run before, whether it may be followed or not */
     for (uint32_t i = 0; i < block->n; i++) {
         const UiMdRun *run = &h->d->runs[block->run + i];
         if (run->style & (UI_MD_HARD | UI_MD_SOFT)) {
-            ui_buf_puts(h->b, run->style & UI_MD_HARD ? "<br>\n" : "\n");
+            ui_buf_puts(h->b, "<br>\n");
             continue;
         }
         const uint16_t to = link_of(h, run);
+        if (run->link != of) put_target(h, of);
         change(h, style, run->style & STYLES, link, to);
         style = run->style & STYLES;
         link = to;
+        of = run->link;
         ui_html_text(h->b, ui_md_text(h->d, h->text, run), run->len);
     }
+    put_target(h, of);
     change(h, style, 0, link, 0);
 }
 

@@ -300,10 +300,11 @@ static void test_html(void **state) {
           "<td class=\"right\">&lt;i&gt;</td></tr>\n"
           "</table>\n" },
         { "---", "<hr>\n" },
-        { "a  \nb\nc", "<p>a<br>\nb\nc</p>\n" },
+        { "a  \nb\nc", "<p>a<br>\nb<br>\nc</p>\n" },
         { "[t](https://a.b/?x=1&y=\"2\")",
           "<p><a rel=\"noopener noreferrer\" href=\"https://a.b/?x=1&amp;y=&quot;2&quot;\">t</a></p>\n" },
-        { "[t](JavaScript:alert(1)) [u](data:text/html,x) [v](/etc/passwd)", "<p>t u v</p>\n" },
+        { "[t](JavaScript:alert(1)) [u](data:text/html,x) [v](/etc/passwd)", "<p>t u v (/etc/passwd)</p>\n" },
+        { "a[^1] *[b](c)* d\n\n[^1]: note", "<p>a^1 (note) <em>b (c)</em> d</p>\n" },
         { "[a](http://) [b](%20https://a)", "<p>a b</p>\n" },
         { "[a](MAILTO:a@b)", "<p><a rel=\"noopener noreferrer\" href=\"MAILTO:a@b\">a</a></p>\n" },
         { "![pic](https://a.b/c.png)",

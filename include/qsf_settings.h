@@ -167,9 +167,10 @@ bool qsf_setting_remove(QSFSettings *s, const QSFSetting *row, const char *item)
  * policy. Returns 0, or 2 with both and the reason in err. The programs and the worker refuse such settings.
  * Any thread. */
 int qsf_settings_check(const QSFSettings *s, char *err, size_t cap);
-/* Compiles the grammar that the parameters name, without a model. 0, or a code with a message in err: what is
- * wrong or not supported and where, or why the file cannot be read. Any thread. */
-int qsf_grammar_check(const QSFParams *p, char *err, size_t cap);
+/* Compiles the grammar that the parameters name, without a model, while the resident set of the process stays
+ * below `budget` bytes (0 = no limit). 0, or a code with a message in err: what is wrong or not supported and
+ * where, why the file cannot be read, or that it takes too much memory (4). Any thread. */
+int qsf_grammar_check(const QSFParams *p, uint64_t budget, char *err, size_t cap);
 /* Returns the first setting with which answers leave something out, and in *off its value with which they do
  * not (static); NULL: none does. */
 const QSFSetting *qsf_settings_reducing(const QSFSettings *s, const char **off);

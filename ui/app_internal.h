@@ -173,6 +173,8 @@ typedef struct UiRoom {
 } UiRoom;
 /* Measures it; s: the settings that will apply. */
 void ui_room_measure(UiApp *a, const QSFSettings *s, UiRoom *room);
+/* Measures it for the conversation of the chat, which may still grow by `more` bytes: does it hold them? */
+bool ui_room_for_more(UiApp *a, UiRoom *room, uint64_t more);
 /* Does the room hold this many items without texts and this many places of records? */
 bool ui_room_for_items(const UiRoom *room, uint64_t items, uint64_t places);
 /* How many messages of branches a tree may have in a part of the room. */

@@ -125,12 +125,12 @@ static bool replay(Replay *rp, const char *name, const QSFChatLog *log, uint32_t
     rp->of.tree = &rp->tree;
     rp->tree.max = ui_room_for_tree(&rp->of.room);
     if (!qsf_chatlog_read(name, ui_replay_record, &rp->of, damaged, err, cap)) return false;
-    ui_own_settings(a, &rp->of.own, &s);
-    ui_room_measure(a, &s, &rp->of.room);
     if (rp->of.too_many || !ui_replay_finish(&rp->of.list, &rp->chat)) {
         ui_room_refuse(a, &rp->of.room, name, 0, err, cap);
         return false;
     }
+    ui_own_settings(a, &rp->of.own, &s);
+    ui_room_measure(a, &s, &rp->of.room);
     return load_system(rp, log, name, err, cap) &&
            ui_texts_load(a, &rp->chat, log, &rp->of.room, name, err, cap);
 }

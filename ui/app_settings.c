@@ -169,7 +169,7 @@ static void end_grammars(UiApp *a, const QSFSetting *row) {
 static bool take_grammar(UiApp *a, const QSFSetting *row, const QSFSettings *next) {
     char err[600];
     if (!ui_setting_is_grammar(row) || next->params.grammar_kind == QSF_GRAMMAR_NONE) return true;
-    if (qsf_grammar_check(&next->params, err, sizeof err) != 0) {
+    if (qsf_grammar_check(&next->params, a->stats.budget, err, sizeof err) != 0) {
         ui_app_say(a, UI_ERROR, "%s", err);
         return false;
     }

@@ -213,7 +213,7 @@ static int print_only(const UiOptions *o) {
     qsf_cli_begin_output();
     int status = o->list_models ? ui_models_print(o, err, sizeof err)
                  : o->list      ? ui_sessions_print(o->find, err, sizeof err)
-                                : ui_session_print(o->print, err, sizeof err);
+                                : ui_session_print(o->print, o->settings.ram_budget, err, sizeof err);
     if (err[0]) ui_options_error(err);
     const int printed = qsf_cli_printed("qsf-chat");
     return status ? status : printed;
@@ -222,7 +222,12 @@ static int print_only(const UiOptions *o) {
 /* A grammar that is wrong is refused before anything begins, as by /grammar; returns the exit status. */
 static int check_grammar(const UiOptions *o) {
     char err[600];
-    const int rc = qsf_grammar_check(&o->settings.params, err, sizeof err);
+    const QSFSettings *s = &o->settings;
+    const uint64_t available = qsf_memory_available(), budget = s->ram_percent > 0
+                                                                    ? available / 100 * s->ram_percent
+                                                                : s->ram_budget > 0 ? s->ram_budget
+                                                                                    : available / 2;
+    const int rc = qsf_grammar_check(&s->params, budget, err, sizeof err);
     if (rc != 0) ui_options_error(err);
     return rc;
 }

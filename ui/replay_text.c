@@ -13,8 +13,10 @@
 #define UI_LINE_CELLS      60
 #define UI_TREE_SHARE      8 /* and their tree about this one */
 #define UI_TREE_MIN        1024u
-#define UI_TOKEN_IDS_SHARE 4  /* tokens of answers take at most this part of what is left */
-#define UI_PAST_SHARE      16 /* messages that left the context take at most this part */
+#define UI_LIST_BYTES      24u /* of a message in the lists, while they grow */
+#define UI_PLACE_BYTES     48u /* of a record of a message, in its item and in the tree, while they grow */
+#define UI_TOKEN_IDS_SHARE 4   /* tokens of answers take at most this part of what is left */
+#define UI_PAST_SHARE      16  /* messages that left the context take at most this part */
 
 static double mb(uint64_t bytes) { return (double)bytes / (1 << 20); }
 
@@ -77,8 +79,20 @@ void ui_room_measure(UiApp *a, const QSFSettings *s, UiRoom *room) {
     if (room->bytes < UI_ROOM_MIN) room->bytes = UI_ROOM_MIN;
 }
 
+bool ui_room_for_more(UiApp *a, UiRoom *room, uint64_t more) {
+    QSFSettings s = a->settings;
+    if (a->model_ready) {
+        s.ram_budget = a->stats.budget;
+        s.ram_percent = 0;
+    }
+    ui_room_measure(a, &s, room);
+    const uint64_t held = ui_transcript_held(&a->chat);
+    return room->bytes > UI_ROOM_MIN ? more <= room->bytes : held + more <= UI_ROOM_MIN;
+}
+
 bool ui_room_for_items(const UiRoom *room, uint64_t items, uint64_t places) {
-    return items * UI_ITEM_BYTES + places * sizeof(uint64_t) <= room->bytes;
+    const uint64_t left = room->bytes - room->bytes / UI_TREE_SHARE;
+    return items * (UI_ITEM_BYTES + UI_LIST_BYTES) + places * UI_PLACE_BYTES <= left;
 }
 
 uint32_t ui_room_for_tree(const UiRoom *room) {

@@ -16,24 +16,28 @@
 #include "ui/branches.h"
 #include "ui/ui_signals.h"
 
-/* A record of the session, whole. */
+#define COPIES     2u                /* of a text: what was read, and the message */
+#define LOOK_EVERY ((size_t)1 << 18) /* bytes that the conversation has grown by */
+
+/* A record of the session, with its whole text. */
 typedef struct Step {
     QSFLogKind kind;
     bool user;
-    char name[64]; /* of a setting */
-    char stop[16];
-    uint64_t seed, at;
+    bool chosen; /* the next answer has a token that the user chose */
+    const char *name, *stop;
+    uint64_t seed;
     uint32_t tokens, n;
     uint32_t id; /* of a message in the session's tree, 0 = none */
-    bool chosen; /* the next answer has a token that the user chose */
     UiBuf text;
 } Step;
 
 typedef struct Rerun {
     UiApp *app;
-    Step *steps; /* (n) */
-    size_t n, cap;
-    bool no_memory;
+    const char *session;
+    QSFChatLog *log; /* for texts */
+    bool any;        /* it has records */
+    bool failed;
+    size_t grown;    /* bytes of the conversation since its memory was compared with the budget */
     bool given;      /* the session's models are not loaded */
     bool chosen;     /* the answer that comes next has a token that the user chose */
     uint32_t last;   /* greatest number of a message so far */
@@ -43,66 +47,6 @@ typedef struct Rerun {
     unsigned same, differ, skipped;
     int status; /* of a signal, 0 = none */
 } Rerun;
-
-/* ---- reading ---- */
-
-static bool take_record(void *arg, const QSFLogRecord *r) {
-    Rerun *x = arg;
-    if (r->kind == QSF_LOG_PART) return true;
-    if (x->n == x->cap) {
-        const size_t cap = x->cap ? x->cap * 2 : 64;
-        Step *steps = realloc(x->steps, cap * sizeof *steps);
-        if (!steps) x->no_memory = true;
-        if (!steps) return false;
-        x->steps = steps;
-        x->cap = cap;
-    }
-    Step *s = &x->steps[x->n++];
-    *s = (Step){ .kind = r->kind, .at = r->at, .seed = r->seed, .tokens = r->tokens, .n = r->n };
-    s->id = r->id;
-    s->chosen = r->by && strcmp(r->by, UI_BY_TOKEN) == 0;
-    s->user = r->role && strcmp(r->role, "user") == 0;
-    (void)snprintf(s->name, sizeof s->name, "%.63s", r->name ? r->name : "");
-    (void)snprintf(s->stop, sizeof s->stop, "%.15s", r->stop ? r->stop : "");
-    if (r->text && r->len == r->text_bytes) ui_buf_add(&s->text, r->text, r->len);
-    return true;
-}
-
-static void put_text(void *arg, QSFLogPart part, const char *text, size_t len) {
-    if (part == QSF_LOG_IS_TEXT) ui_buf_add(arg, text, len);
-}
-
-/* Of long texts a record has only the beginning. */
-static bool read_texts(Rerun *x, const char *name, char *err, size_t cap) {
-    QSFChatLog *log = qsf_chatlog_view(name, err, cap);
-    bool ok = log != NULL;
-    for (size_t i = 0; ok && i < x->n; i++) {
-        Step *s = &x->steps[i];
-        const bool has_text = s->kind == QSF_LOG_MESSAGE || s->kind == QSF_LOG_SYSTEM;
-        if (!has_text || s->text.len > 0) continue;
-        ok = qsf_chatlog_texts(log, &s->at, 1, put_text, &s->text);
-        if (!ok) (void)snprintf(err, cap, "session %s: a part of it cannot be read", name);
-    }
-    for (size_t i = 0; i < x->n; i++) x->no_memory = x->no_memory || x->steps[i].text.failed;
-    if (log) (void)qsf_chatlog_close(log);
-    return ok;
-}
-
-static bool read_session(Rerun *x, const char *name) {
-    char err[400] = "";
-    uint32_t damaged = 0;
-    bool ok = qsf_chatlog_read(name, take_record, x, &damaged, err, sizeof err);
-    ok = ok && !x->no_memory && (x->n == 0 || read_texts(x, name, err, sizeof err));
-    if (x->no_memory) (void)snprintf(err, sizeof err, "session %s: out of memory", name);
-    if (ok && x->n == 0) (void)snprintf(err, sizeof err, "there is no session %s", name);
-    if (err[0]) ui_app_say(x->app, UI_ERROR, "%s", err);
-    if (damaged > 0)
-        ui_app_say(x->app, UI_NOTICE, "session %s: %u damaged line%s skipped", name, damaged,
-                   damaged == 1 ? " was" : "s were");
-    return ok && !x->no_memory && x->n > 0;
-}
-
-/* ---- answering ---- */
 
 /* Waits until the engine has nothing to do. */
 static bool settle(Rerun *x) {
@@ -266,17 +210,84 @@ static bool step(Rerun *x, const Step *s) {
     return true;
 }
 
-static void rerun_free(Rerun *x) {
-    for (size_t i = 0; i < x->n; i++) ui_buf_free(&x->steps[i].text);
-    free(x->steps);
+/* ---- reading ---- */
+
+static void put_text(void *arg, QSFLogPart part, const char *text, size_t len) {
+    if (part == QSF_LOG_IS_TEXT) ui_buf_add(arg, text, len);
+}
+
+/* Of long texts a record has only the beginning. The rest is read if there is memory for it. */
+static bool read_text(Rerun *x, const QSFLogRecord *r, UiBuf *text) {
+    UiApp *a = x->app;
+    const bool has_text = r->kind == QSF_LOG_MESSAGE || r->kind == QSF_LOG_SYSTEM;
+    char err[400] = "";
+    UiRoom room = { 0 };
+    if (r->text && r->len == r->text_bytes) return ui_buf_add(text, r->text, r->len);
+    if (!has_text || r->text_bytes == 0) return true;
+    const uint64_t need = COPIES * r->text_bytes;
+    const bool fits = ui_room_for_more(a, &room, need);
+    if (!fits)
+        ui_room_refuse(a, &room, x->session, need, err, sizeof err);
+    else if (!qsf_chatlog_texts(x->log, &r->at, 1, put_text, text) || text->failed)
+        (void)snprintf(err, sizeof err, "session %s: a part of it cannot be read", x->session);
+    if (err[0]) ui_app_say(a, UI_ERROR, "%s", err);
+    if (!fits) a->exit_code = QSF_EXIT_BUDGET;
+    return !err[0];
+}
+
+/* Messages of which the context has no room, or that are not answered, stay in the conversation. */
+static bool has_room(Rerun *x, size_t text) {
+    UiApp *a = x->app;
+    char err[400];
+    UiRoom room = { 0 };
+    x->grown += UI_ITEM_BYTES + COPIES * text;
+    if (x->grown < LOOK_EVERY) return true;
+    x->grown = 0;
+    if (ui_room_for_more(a, &room, LOOK_EVERY)) return true;
+    room.bytes = ui_transcript_held(&a->chat);
+    ui_room_refuse(a, &room, x->session, 0, err, sizeof err);
+    ui_app_say(a, UI_ERROR, "%s", err);
+    a->exit_code = QSF_EXIT_BUDGET;
+    return false;
+}
+
+/* Each record is repeated when it is read: a session may be larger than the budget. */
+static bool take_record(void *arg, const QSFLogRecord *r) {
+    Rerun *x = arg;
+    x->any = true;
+    if (r->kind == QSF_LOG_PART) return true;
+    Step s = { .kind = r->kind,
+               .user = r->role && strcmp(r->role, "user") == 0,
+               .chosen = r->by && strcmp(r->by, UI_BY_TOKEN) == 0,
+               .name = r->name ? r->name : "",
+               .stop = r->stop ? r->stop : "",
+               .seed = r->seed,
+               .tokens = r->tokens,
+               .n = r->n,
+               .id = r->id };
+    x->failed = !read_text(x, r, &s.text) || !has_room(x, s.text.len) || !step(x, &s) || x->status != 0;
+    ui_buf_free(&s.text);
+    return !x->failed;
+}
+
+static bool repeat(Rerun *x) {
+    char err[400] = "";
+    uint32_t damaged = 0;
+    x->log = qsf_chatlog_view(x->session, err, sizeof err);
+    bool ok = x->log && qsf_chatlog_read(x->session, take_record, x, &damaged, err, sizeof err);
+    if (x->log) (void)qsf_chatlog_close(x->log);
+    if (ok && !x->any) (void)snprintf(err, sizeof err, "there is no session %s", x->session);
+    if (err[0]) ui_app_say(x->app, UI_ERROR, "%s", err);
+    if (damaged > 0)
+        ui_app_say(x->app, UI_NOTICE, "session %s: %u damaged line%s skipped", x->session, damaged,
+                   damaged == 1 ? " was" : "s were");
+    return ok && x->any && !x->failed;
 }
 
 int ui_rerun(UiApp *a, const char *name, bool given) {
-    Rerun x = { .app = a, .given = given };
+    Rerun x = { .app = a, .session = name, .given = given };
     (void)ui_signals_open(false);
-    bool ok = read_session(&x, name) && settle(&x) && (!given || a->model_ready);
-    for (size_t i = 0; ok && i < x.n; i++) ok = step(&x, &x.steps[i]) && x.status == 0;
-    rerun_free(&x);
+    const bool ok = settle(&x) && (!given || a->model_ready) && repeat(&x);
     ui_app_finish(a);
     if (x.status != 0) return x.status;
     if (!ok) return a->exit_code != 0 ? a->exit_code : QSF_EXIT_RUNTIME;

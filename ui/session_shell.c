@@ -16,7 +16,9 @@
 #include "ui/format.h"
 #include "ui/session_rows.h"
 
-#define ROOM        ((uint64_t)256 << 20) /* for messages without their texts */
+#define MIB         ((uint64_t)1 << 20)
+#define ROOM        (256 * MIB) /* for messages without their texts; also with a larger budget, or none */
+#define PROGRAM     (6 * MIB)   /* of a budget, not for them */
 #define GAP         2
 #define TITLE_LEAST 12 /* cells */
 #define FACTS       6
@@ -209,14 +211,23 @@ static void print_all(Printer *p, const UiReplay *rp, const char *name) {
     free(items);
 }
 
-int ui_session_print(const char *name, char *err, size_t cap) {
-    UiReplay rp = { .room.bytes = ROOM };
+static uint64_t room_of(uint64_t budget) {
+    if (budget == 0 || budget >= ROOM + PROGRAM) return ROOM;
+    return budget > PROGRAM + MIB ? budget - PROGRAM : MIB;
+}
+
+int ui_session_print(const char *name, uint64_t budget, char *err, size_t cap) {
+    UiReplay rp = { .room.bytes = room_of(budget) };
     Printer p = { .log = qsf_chatlog_view(name, err, cap) };
     uint32_t damaged = 0;
     if (!p.log) return QSF_EXIT_RUNTIME;
     ui_own_begin(&rp.own);
     bool ok = qsf_chatlog_read(name, ui_replay_record, &rp, &damaged, err, cap);
-    if (ok && rp.too_many) (void)snprintf(err, cap, "session %s: it has too many messages", name);
+    const bool low = rp.room.bytes < ROOM;
+    if (ok && rp.too_many)
+        (void)snprintf(err, cap, "session %s: it has more messages than fit in %u MB%s", name,
+                       (unsigned)(rp.room.bytes / MIB), low ? ": raise --ram-budget" : "");
+    const int refused = low ? QSF_EXIT_BUDGET : QSF_EXIT_RUNTIME;
     ok = ok && !rp.too_many;
     if (ok) print_all(&p, &rp, name);
     if (ok && p.failed) (void)snprintf(err, cap, "session %s: a part of it cannot be read", name);
@@ -226,5 +237,5 @@ int ui_session_print(const char *name, char *err, size_t cap) {
     ui_replay_end(&rp);
     ui_buf_free(&p.thought);
     (void)qsf_chatlog_close(p.log);
-    return ok && !p.failed ? QSF_EXIT_OK : QSF_EXIT_RUNTIME;
+    return rp.too_many ? refused : ok && !p.failed ? QSF_EXIT_OK : QSF_EXIT_RUNTIME;
 }

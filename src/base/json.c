@@ -125,11 +125,16 @@ static size_t depth_of(const char *text, size_t len) {
 static _Thread_local struct {
     char *p; /* NULL: not parsing */
     size_t size, used;
+    size_t taken; /* bytes of all allocations for this text */
     bool tapped;
 } reserve;
 
+/* An empty object takes 100 times its text: a text of 1 MB may not become 100. */
+#define TREE_MOST(len) (((size_t)64 << 20) + 16 * (len))
+
 static void *watched_malloc(size_t bytes) {
     void *p = malloc(bytes);
+    reserve.taken += bytes;
     if (p != NULL || reserve.p == NULL) return p;
     reserve.tapped = true;
     size_t left = reserve.size - reserve.used, rounded = (bytes | 15) + 1;
@@ -147,7 +152,7 @@ static void watch_memory(void) { json_set_alloc_funcs(watched_malloc, watched_fr
 
 typedef struct Input {
     const char *text;
-    size_t left;
+    size_t left, most;
     bool begun, stopped; /* stopped: the thread is to stop; a short text is read nevertheless */
 } Input;
 
@@ -156,7 +161,7 @@ static size_t feed(void *to, size_t cap, void *data) {
     size_t n = from->left < cap ? from->left : cap;
     from->stopped = from->stopped || (from->begun && from->left > 0 && qsf_interrupted());
     from->begun = true;
-    if (reserve.tapped || from->stopped) return 0;
+    if (reserve.tapped || from->stopped || reserve.taken > from->most) return 0;
     if (n > PIECE) n = PIECE;
     memcpy(to, from->text, n);
     from->text += n;
@@ -167,7 +172,8 @@ static size_t feed(void *to, size_t cap, void *data) {
 /* Returns NULL on failure, with *memory set if out of memory, *stopped if interrupted, else
  * with *je filled. */
 static json_t *load(const char *text, size_t len, bool *memory, bool *stopped, json_error_t *je) {
-    Input input = { .text = text, .left = len };
+    Input input = { .text = text, .left = len, .most = TREE_MOST(len) };
+    reserve.taken = 0;
     reserve.size = 4 * len + RESERVE_EXTRA;
     reserve.used = 0;
     reserve.tapped = false;
@@ -217,6 +223,10 @@ QsfJson *qsf_json_parse(const char *text, size_t len, QsfErr *err) {
     }
     if (stopped) {
         (void)qsf_interrupt_check(err);
+        return NULL;
+    }
+    if (v == NULL && reserve.taken > TREE_MOST(len)) {
+        qsf_err_set(err, QSF_E_RUNTIME, "JSON: its values take more than %zu MB", TREE_MOST(len) >> 20);
         return NULL;
     }
     if (v == NULL) {

@@ -27,8 +27,9 @@ typedef enum QsfJsonType {
 /* Parses one value, after a byte order mark if there is one. Members keep their order; of two with the same
  * key the later one counts; "\u0000" is allowed in strings. Integers outside int64_t are reals; numbers
  * beyond a double, Infinity and NaN are the largest double. Returns NULL with *err set (QSF_E_RUNTIME, line
- * and column) if it is not JSON or this build lacks jansson; QSF_E_INTERRUPTED if a long text was read and
- * the thread is to stop (interrupt.h). The caller frees the root. */
+ * and column) if it is not JSON, if its values take more than 64 MiB and 16 times the text, or this build
+ * lacks jansson; QSF_E_INTERRUPTED and QSF_E_BUDGET if a long text was read and the thread is to stop
+ * (interrupt.h). The caller frees the root. */
 QsfJson *qsf_json_parse(const char *text, size_t len, QsfErr *err);
 void qsf_json_free(QsfJson *root);
 

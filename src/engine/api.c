@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/base/interrupt.h"
 #include "src/base/plural.h"
 #include "src/engine/api_impl.h"
 #include "src/engine/number.h"
@@ -298,7 +299,9 @@ int qsf_set_grammar(QSFEngine *e, const char *kind, const char *text) {
     QsfErr *err = qsf_api_begin();
     int rc = api_enter(e, "qsf_set_grammar", err);
     if (rc != QSF_OK) return rc;
+    const QsfMemoryLimit before = qsf_memory_limit_begin(e->rt.budget);
     rc = qsf_api_grammar_set(&e->grammar, kind, text, err);
+    rc = qsf_memory_limit_end(&before, rc, "the grammar", "the RAM budget", err);
     api_leave(e);
     return rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Implements grammar_hold.h, with the sets of tokens of src/grammar/mask.h. */
 #include "src/engine/grammar_hold.h"
+#include "src/base/interrupt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,7 @@ static int open_sets(QsfRuntime *rt, QsfConstraint *c, QsfErr *err) {
 /* Compiles the text, unless it is what is compiled already. Takes the text. */
 static int compile(QsfRuntime *rt, QsfGrammarKind kind, QsfStrbuf *text, QsfErr *err) {
     QsfConstraint *c = rt->constraint;
+    rt->hold_passed = false;
     if (c->masks != NULL && c->kind == kind && c->text.len == text->len &&
         memcmp(qsf_strbuf_str(&c->text), qsf_strbuf_str(text), text->len) == 0) {
         qsf_strbuf_free(text);
@@ -135,7 +137,11 @@ static int compile(QsfRuntime *rt, QsfGrammarKind kind, QsfStrbuf *text, QsfErr 
     c->kind = kind;
     c->text = *text;
     *text = (QsfStrbuf)QSF_STRBUF_INIT;
+    const QsfMemoryLimit before = qsf_memory_limit_begin(rt->budget);
     int rc = qsf_grammar_new(&c->grammar, kind, qsf_strbuf_str(&c->text), c->text.len, err);
+    rc = qsf_memory_limit_end(&before, rc, NAME, qsf_option_name(QSF_OPTION_BUDGET, rt->settings.commands),
+                              err);
+    rt->hold_passed = rc == QSF_E_BUDGET;
     if (rc == QSF_OK) rc = open_sets(rt, c, err);
     if (rc != QSF_OK) drop_grammar(rt, c);
     return rc;
@@ -151,7 +157,7 @@ bool qsf_grammar_hold_make_room(QsfRuntime *rt) {
     char note[512];
     QsfErr none = { 0 };
     const uint64_t need = bytes_needed(rt), had = rt->hold_reserved;
-    if (need <= had) return false;
+    if (need <= had || rt->hold_passed) return false;
     qsf_grammar_hold_close(rt);
     rt->plan_options.transcript_bytes += need - had;
     if (qsf_runtime_replan(rt, &rt->settings, note, sizeof note, &none) == QSF_OK)
@@ -169,8 +175,10 @@ static void count_in_next_plan(QsfRuntime *rt) {
     rt->hold_reserved = need;
 }
 
-/* What is reserved counts already, unless it was not enough. */
+/* What is reserved counts already, unless it was not enough. How much a grammar takes while it is compiled is
+ * not known before the end. */
 static int advise(QsfRuntime *rt, QsfErr *err) {
+    if (rt->hold_passed) return err->code;
     const uint64_t need = bytes_needed(rt), had = rt->hold_reserved;
     return qsf_prompt_advise(rt, need > had ? need - had : need, err);
 }

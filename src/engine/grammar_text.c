@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The text of a grammar: from a setting, a file or a request; checks before an answer. */
 #include "src/engine/grammar_text.h"
+#include "src/base/interrupt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +72,7 @@ void qsf_grammar_name(const QSFParams *p, char *out, size_t cap) {
     snprintf(out, cap, "%.200s", kinds[k].file && !any ? p->grammar : kinds[k].name);
 }
 
-int qsf_grammar_check(const QSFParams *p, char *err, size_t cap) {
+int qsf_grammar_check(const QSFParams *p, uint64_t budget, char *err, size_t cap) {
     QsfErr e = { 0 };
     QsfStrbuf text = QSF_STRBUF_INIT;
     QsfGrammarKind kind = QSF_KIND_N;
@@ -81,9 +82,11 @@ int qsf_grammar_check(const QSFParams *p, char *err, size_t cap) {
     int rc = p != NULL ? QSF_OK : qsf_err_set(&e, QSF_E_USAGE, "the parameters are NULL");
     if (rc == QSF_OK) rc = qsf_grammar_text(p, &text, &kind, &e);
     if (rc == QSF_OK && kind != QSF_KIND_N) {
-        rc = qsf_grammar_new(&g, kind, qsf_strbuf_str(&text), text.len, &e);
         qsf_grammar_name(p, name, sizeof name);
+        const QsfMemoryLimit before = qsf_memory_limit_begin(budget);
+        rc = qsf_grammar_new(&g, kind, qsf_strbuf_str(&text), text.len, &e);
         qsf_err_prefix(&e, "%s", name);
+        rc = qsf_memory_limit_end(&before, rc, name, "the RAM budget", &e);
     }
     qsf_grammar_free(g);
     qsf_strbuf_free(&text);

@@ -121,8 +121,9 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
                      QsfErr *err) {
     qk_level level;
     QsfDrafters beside = { 0 };
+    uint64_t opening = 0;
     int rc = qsf_runtime_level(&o->settings, &level, err);
-    if (rc == QSF_OK) rc = qsf_open_model(r, path, o, base, err);
+    if (rc == QSF_OK) rc = qsf_open_model(r, path, o, base, &opening, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_check_weights(&r->model, err);
     if (rc != QSF_OK) return rc;
@@ -131,7 +132,9 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
         r->hold_reserved = qsf_grammar_hold_bytes(r->model.hp.n_vocab);
     r->facts = measure_facts(r, o, base);
     qsf_plan_options_first(&r->plan_options, &o->settings, &r->facts, qsf_planning_memory(&r->facts));
-    rc = qsf_adapters_of_settings(&r->adapters, &r->model, &o->settings, NULL, o->exact, &r->ledger, err);
+    r->plan_options.opening_bytes = opening;
+    rc = qsf_open_adapters(&r->adapters, r, &o->settings, NULL,
+                           opening > 0 ? opening : qsf_opening_budget(&o->settings, base), err);
     if (rc != QSF_OK) return rc;
     r->plan_options.adapters = r->adapters;
     if (o->learn) qsf_learning_open(r);
@@ -188,7 +191,8 @@ int qsf_runtime_template(QsfRuntime *r, const char *name, QsfErr *err) {
     return QSF_OK;
 }
 
-static int open_text(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
+static int open_text(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, QsfErr *err) {
+    (void)path;
     int rc = qsf_tokenizer_open(&r->tok, r->model.src, &r->ledger, err);
     return rc == QSF_OK ? qsf_runtime_template(r, o->settings.chat_template, err) : rc;
 }
@@ -280,11 +284,12 @@ static int open_all(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o,
     char text[300];
     if (qsf_settings_check(&o->settings, text, sizeof text) != 0)
         return qsf_err_set(err, QSF_E_USAGE, "%s", text);
-    if (o->text_only) return open_source(r, path, o, err);
+    if (o->text_only)
+        return qsf_open_part(r, path, o, qsf_opening_budget(&o->settings, base), open_source, err);
     int rc = open_plan(r, path, o, base, err);
     if (rc == QSF_OK && o->plan_only) return o->predict ? open_pool(r, o, err) : QSF_OK;
     if (rc == QSF_OK) rc = check_cancel(o, err);
-    if (rc == QSF_OK) rc = open_text(r, o, err);
+    if (rc == QSF_OK) rc = qsf_open_part(r, path, o, r->budget, open_text, err);
     if (rc == QSF_OK) rc = check_cancel(o, err);
     if (rc == QSF_OK) rc = open_trace(r, o->settings.trace_experts, err);
     if (rc == QSF_OK) rc = open_pool(r, o, err);
@@ -430,7 +435,7 @@ int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err) {
 static int change_adapters(QsfRuntime *r, const QSFSettings *s, QsfPlanOptions *next, QsfErr *err) {
     QsfAdapterSet *set, *old = r->adapters;
     qsf_ledger_set_limit(&r->ledger, r->budget + HEADERS);
-    int rc = qsf_adapters_of_settings(&set, &r->model, s, old, r->plan.exact, &r->ledger, err);
+    int rc = qsf_open_adapters(&set, r, s, old, r->budget, err);
     if (rc == QSF_OK) {
         next->adapters = set;
         rc = qsf_runtime_apply(r, next, err);

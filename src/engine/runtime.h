@@ -75,6 +75,7 @@ typedef struct QsfRuntime {
     QsfThink think_raw;               /* the same without the template */
     uint64_t hold_reserved;           /* bytes that the plan keeps free for a grammar */
     uint64_t hold_compiled;           /* of the last grammar, compiled */
+    bool hold_passed;                 /* to compile it took more memory than the budget leaves */
     struct QsfConstraint *constraint; /* of the last answer with a grammar (grammar_hold.h), or NULL */
     const atomic_int *cancel;         /* as in the options: generation stops when it becomes non-zero */
 } QsfRuntime;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Answers that have to call a tool: implements tool_choice.h. */
 #include "src/engine/tool_choice.h"
+#include "src/base/interrupt.h"
 
 #include <string.h>
 
@@ -73,7 +74,10 @@ int qsf_tool_choice_grammar(QsfRuntime *rt, const QsfRequestCopy *r, QsfStrbuf *
                            "%s: this model calls tools by messages, to which answers cannot be held", what);
     int rc = qsf_ledger_reserve(&rt->ledger, QSF_MEM_TRANSCRIPT, bytes, "the grammar of tool calls", err);
     if (rc != QSF_OK) return rc;
+    const QsfMemoryLimit before = qsf_memory_limit_begin(rt->budget);
     rc = make(rt, r, out, err);
+    rc = qsf_memory_limit_end(&before, rc, what, qsf_option_name(QSF_OPTION_BUDGET, rt->settings.commands),
+                              err);
     if (rc == QSF_E_USAGE) qsf_err_prefix(err, "%s", what);
     qsf_ledger_release(&rt->ledger, QSF_MEM_TRANSCRIPT, bytes);
     return rc;

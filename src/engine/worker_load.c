@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The model of a worker: loading and freeing it, changing its plan, and snapshots of its
  * conversation. Engine thread. */
+#include "src/base/interrupt.h"
+#include "src/engine/open_model.h"
 #include "src/engine/worker_impl.h"
 
 #include <stdio.h>
@@ -96,6 +98,8 @@ static int probe(QSFWorker *w, const char *path, const QSFSettings *s, QsfErr *e
     int rc = qsf_runtime_level(s, &level, err);
     if (rc != QSF_OK) return rc;
     qsf_ledger_init(&ledger, free_bytes(w));
+    const QsfMemoryLimit before = qsf_memory_limit_begin(w->loaded ? w->rt.budget
+                                                                   : qsf_opening_budget(s, qsf_rss_bytes()));
     rc = qsf_model_open(&m, path, w->overrides, &ledger, err);
     if (rc == QSF_OK) {
         rc = qsf_check_weights(&m, err);
@@ -103,6 +107,7 @@ static int probe(QSFWorker *w, const char *path, const QSFSettings *s, QsfErr *e
         if (rc == QSF_OK) rc = qsf_draft_model_check(&m, s, &ledger, err);
         qsf_model_close(&m);
     }
+    rc = qsf_memory_limit_end(&before, rc, path, qsf_option_name(QSF_OPTION_BUDGET, s->commands), err);
     qsf_ledger_destroy(&ledger);
     if (rc != QSF_E_BUDGET) return rc;
     qsf_err_clear(err);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/base/utf8.h"
 #include "src/jinja/eval.h"
 
@@ -28,6 +29,7 @@ QsfJRef qsf_j_parse_error(QsfJParser *p, const char *fmt, ...) {
 
 /* Grows a heap array by one element; false with an error. */
 static bool room(QsfJParser *p, void **array, uint32_t n, uint32_t *cap, size_t size, uint32_t max) {
+    if (n % 1024 == 1023 && qsf_interrupt_check(p->err) != QSF_OK) return false;
     if (n < *cap) return true;
     uint32_t more = *cap < 32 ? 32 : *cap * 2;
     if (n >= max) {

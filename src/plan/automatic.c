@@ -55,7 +55,8 @@ static uint64_t smallest(const QsfModel *m, const QsfPlanOptions *o, uint64_t te
         else
             lo = mid + 1;
     }
-    return hi * QSF_MIB;
+    const uint64_t opening = (o->opening_bytes + QSF_MIB - 1) / QSF_MIB;
+    return (hi > opening ? hi : opening) * QSF_MIB;
 }
 
 uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o) { return smallest(m, o, 0); }

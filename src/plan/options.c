@@ -130,6 +130,7 @@ static void take_conversation(QsfPlanOptions *o, const QSFSettings *s, uint32_t 
 void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const QSFSettings *s, QsfKvTypes kv,
                            uint32_t past, uint32_t ctx, QsfPlanMemory memory) {
     *o = *from;
+    o->opening_bytes = 0;
     take_types(o, s);
     o->kv_now = kv;
     o->keep_k = past > 0 && o->k < 0 && from->k < 0;

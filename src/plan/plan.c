@@ -316,6 +316,7 @@ static bool may_hold_head(const QsfPricing *s) {
 /* Reads adapters block by block only if nothing else fits. */
 static bool find(QsfPricing *s, QsfConfig *c, bool *lowered) {
     s->adapters_stream = false;
+    if (s->budget < s->o->opening_bytes) return false;
     if (qsf_plan_search(s, c, lowered)) return true;
     s->adapters_stream = qsf_adapters_stream(s->o->adapters);
     return s->adapters_stream && qsf_plan_search(s, c, lowered);

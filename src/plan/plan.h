@@ -61,6 +61,7 @@ typedef struct QsfPlanOptions {
                                      copies of them; NULL: not known */
     const QsfAdapterSet *adapters; /* in use; outlives plans made with it; NULL = none */
     uint64_t base_bytes;           /* resident before loading: program, libraries, screen */
+    uint64_t opening_bytes;        /* the process needed so much to open the model: no smaller budget works */
     uint64_t tokenizer_bytes;      /* upper bound of what the tokenizer will charge */
     uint64_t meta_bytes;           /* charged to META so far and to come */
     uint64_t transcript_bytes;     /* reserved for messages and the event queue, besides the ids of
@@ -180,6 +181,10 @@ uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o);
 /* Returns the smallest budget, in bytes and a multiple of 1 MiB, whose plan also leaves at least `text` bytes
  * for making a prompt, in the next run too, whose resident set may be a little larger. */
 uint64_t qsf_plan_smallest_beside(const QsfModel *m, const QsfPlanOptions *o, uint64_t text);
+
+/* Returns the largest automatic budget, a multiple of 1 MiB: three quarters of what is available, or
+ * QSF_BUDGET_DEFAULT if that is not known. */
+uint64_t qsf_plan_auto_most(const QsfPlanOptions *o);
 
 /* Writes the types of the KV cache and why: "q8 (lowered to fit the budget)", "q4 (because the
  * model cannot store q2)". */

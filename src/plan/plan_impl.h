@@ -85,11 +85,10 @@ static inline bool qsf_plan_skips(const QsfPricing *s, uint32_t unit) {
             qsf_blocks_have(&s->o->quality.skip, s->m->prog.unit[unit].block));
 }
 
-/* Return the budgets of options without one, multiples of 1 MiB: half of what is available, the maximum
- * (three quarters), and what is taken where half is too little: the smallest that works and a little more,
- * up to the maximum; the maximum if that does not work. Without a known amount: QSF_BUDGET_DEFAULT. */
+/* Return the budgets of options without one, multiples of 1 MiB: half of what is available, and what is taken
+ * where half is too little: the smallest that works and a little more, up to qsf_plan_auto_most; that if it
+ * does not work. Without a known amount: QSF_BUDGET_DEFAULT. */
 uint64_t qsf_plan_auto_half(const QsfPlanOptions *o);
-uint64_t qsf_plan_auto_most(const QsfPlanOptions *o);
 uint64_t qsf_plan_auto_more(const QsfModel *m, const QsfPlanOptions *o);
 /* Lowers an automatic budget to what the plan uses, with room for the text of prompts and for text_bytes
  * bytes of messages. */

@@ -280,6 +280,7 @@ void qsf_plan_refuse(const QsfPricing *s, const QsfConfig *least, uint64_t small
     for (unsigned i = 0; i < QSF_MEM_N; i++) {
         if (rows[i] > 0) add(&t, "%s %.2f\n", qsf_mem_cat_name((QsfMemCat)i), mb(rows[i]));
     }
+    if (s->o->opening_bytes > s->budget) add(&t, "opening the model %.2f\n", mb(s->o->opening_bytes));
     add(&t, "sum %.2f (context %" PRIu32 "); ", mb(sum), least->ctx);
     add_advice(&t, s->o);
     char text[QSF_ERR_MSG_MAX];

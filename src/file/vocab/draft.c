@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/interrupt.h"
 #include "src/file/vocab/keys.h"
 
 void qsf_draft_init(QsfVocabDraft *d, QsfSource *s) {
@@ -22,6 +23,7 @@ void qsf_draft_init(QsfVocabDraft *d, QsfSource *s) {
 }
 
 void qsf_draft_free(QsfVocabDraft *d) {
+    qsf_ledger_release(d->s->ledger, QSF_MEM_META, d->charged);
     free(d->tok);
     qsf_strbuf_free(&d->text);
     qsf_strbuf_free(&d->merges);
@@ -33,11 +35,27 @@ static int out_of_memory(const QsfVocabDraft *d, QsfErr *err) {
     return qsf_err_memory(err, "%s: its vocabulary", d->s->files[0].path);
 }
 
+static int charge(QsfVocabDraft *d, uint64_t bytes, QsfErr *err) {
+    if (bytes <= d->charged) return QSF_OK;
+    const int rc = qsf_ledger_reserve(d->s->ledger, QSF_MEM_META, bytes - d->charged, "a vocabulary", err);
+    if (rc == QSF_OK) d->charged = bytes;
+    return rc;
+}
+
+/* With a list of `cap` tokens. */
+static uint64_t bytes_with(const QsfVocabDraft *d, uint32_t cap) {
+    return cap * sizeof *d->tok + d->text.cap + d->merges.cap + d->steps.cap + d->charsmap.cap;
+}
+
+int qsf_draft_charge(QsfVocabDraft *d, QsfErr *err) { return charge(d, bytes_with(d, d->cap), err); }
+
 /* Extends the list up to token id. */
 static int reach(QsfVocabDraft *d, uint32_t id, QsfErr *err) {
     if (id >= d->cap) {
         uint32_t cap = d->cap < 1024 ? 1024 : d->cap + d->cap / 2;
         if (cap <= id) cap = id + 1;
+        const int rc = charge(d, bytes_with(d, cap), err);
+        if (rc != QSF_OK) return rc;
         QsfDraftToken *tok = realloc(d->tok, cap * sizeof *tok);
         if (tok == NULL) return out_of_memory(d, err);
         memset(tok + d->cap, 0, (cap - d->cap) * sizeof *tok);
@@ -70,7 +88,7 @@ int qsf_draft_set(QsfVocabDraft *d, uint64_t id, const char *text, size_t len, f
         qsf_strbuf_add(&d->text, text, len);
     }
     t->type = (uint8_t)type;
-    return qsf_strbuf_ok(&d->text) ? QSF_OK : out_of_memory(d, err);
+    return qsf_strbuf_ok(&d->text) ? qsf_draft_charge(d, err) : out_of_memory(d, err);
 }
 
 int32_t qsf_draft_find(const QsfVocabDraft *d, const char *text, size_t len) {
@@ -110,15 +128,17 @@ int qsf_draft_extend(QsfVocabDraft *d, uint32_t n, QsfErr *err) {
 
 static int put_tokens(QsfVocabDraft *d, QsfErr *err) {
     QsfStrbuf b = QSF_STRBUF_INIT, scores = QSF_STRBUF_INIT, types = QSF_STRBUF_INIT;
-    for (uint32_t i = 0; i < d->n; i++) {
+    int rc = QSF_OK;
+    for (uint32_t i = 0; i < d->n && rc == QSF_OK; i++) {
         const QsfDraftToken *t = &d->tok[i];
         uint32_t bits;
         memcpy(&bits, &t->score, sizeof bits);
         qsf_meta_put_str(&b, qsf_strbuf_str(&d->text) + t->off, t->len);
         if (d->scores) qsf_meta_put_le(&scores, bits, 4);
         qsf_meta_put_le(&types, t->type == 0 ? QSF_DRAFT_UNUSED : t->type, 4); /* an unused id */
+        if (i % 4096 == 0 || t->len > 4096) rc = qsf_interrupt_check(err);
     }
-    int rc = qsf_meta_make_array(d->s, "tokenizer.ggml.tokens", QSF_META_STRING, d->n, &b, err);
+    if (rc == QSF_OK) rc = qsf_meta_make_array(d->s, "tokenizer.ggml.tokens", QSF_META_STRING, d->n, &b, err);
     if (rc == QSF_OK && d->scores)
         rc = qsf_meta_make_array(d->s, "tokenizer.ggml.scores", QSF_META_F32, d->n, &scores, err);
     if (rc == QSF_OK)

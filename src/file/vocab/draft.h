@@ -34,6 +34,7 @@ typedef struct QsfVocabDraft {
     QsfStrbuf merges, steps; /* encoded as elements of arrays */
     uint64_t n_merges, n_steps;
     bool has_steps;             /* a tokenizer.json: its rules apply, also without any step */
+    uint64_t charged;           /* bytes of all these, to QSF_MEM_META until it is freed */
     QsfStrbuf charsmap;         /* precompiled normalizer of SentencePiece; empty = none */
     const char *model;          /* tokenizer.ggml.model */
     int32_t bos, eos, unk, pad; /* -1 = not set */
@@ -53,6 +54,8 @@ int qsf_draft_set(QsfVocabDraft *d, uint64_t id, const char *text, size_t len, f
                   QsfErr *err);
 /* Returns the lowest id with this text, or -1; searches linearly. */
 int32_t qsf_draft_find(const QsfVocabDraft *d, const char *text, size_t len);
+/* Charges what the lists and texts have grown by. QSF_E_BUDGET. */
+int qsf_draft_charge(QsfVocabDraft *d, QsfErr *err);
 /* Extends the vocabulary to n tokens; the new ones have no text and are UNUSED (unused rows of the
  * embedding). Added tokens beyond n are dropped. QSF_E_MODEL if it still has more. */
 int qsf_draft_extend(QsfVocabDraft *d, uint32_t n, QsfErr *err);

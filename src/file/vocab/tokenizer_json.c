@@ -184,8 +184,9 @@ static int each(Reader *r, const Member *m, char open, ElementFn fn, QsfErr *err
         rc = qsf_jscan_next(&s, open == '[' ? ']' : '}', &first, &more, err);
         if (rc != QSF_OK || !more) break;
         rc = fn(r, &s, i, err);
-        if (rc == QSF_OK && i % 1024 == 0) rc = qsf_interrupt_check(err);
+        if (rc == QSF_OK && (i % 1024 == 0 || r->a.len > 4096)) rc = qsf_interrupt_check(err);
         if (rc == QSF_OK && !(qsf_strbuf_ok(&r->d->merges))) rc = qsf_err_memory(err, "merges");
+        if (rc == QSF_OK) rc = qsf_draft_charge(r->d, err);
     }
     return rc;
 }

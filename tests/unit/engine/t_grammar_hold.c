@@ -291,7 +291,7 @@ static void wrong_grammars(void **state) {
     assert_int_equal(strlen(ask(w, NULL)->text), 3);
     QSFParams p = { .grammar_kind = QSF_GRAMMAR_REGEX, .grammar = "a(?=b)" };
     char err[300];
-    assert_int_equal(qsf_grammar_check(&p, err, sizeof err), 2);
+    assert_int_equal(qsf_grammar_check(&p, 0, err, sizeof err), 2);
     assert_non_null(strstr(err, "lookahead"));
     done(w);
 }

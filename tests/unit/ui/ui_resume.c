@@ -52,7 +52,8 @@ static const char *other_value(const QSFSetting *row, int i) {
     for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
         s = base;
         if (qsf_setting_set(&s, row, values[k], err, sizeof err) != 0) continue;
-        if (s.params.grammar_kind != QSF_GRAMMAR_NONE && qsf_grammar_check(&s.params, err, sizeof err) != 0)
+        if (s.params.grammar_kind != QSF_GRAMMAR_NONE &&
+            qsf_grammar_check(&s.params, 0, err, sizeof err) != 0)
             continue;
         qsf_setting_get(&s, row, text, sizeof text);
         if (!qsf_setting_differs(&s, &base, row) || i-- > 0) continue;

@@ -160,6 +160,7 @@ static void test_many(void **state) {
     for (int i = 0; i < 100000; i++)
         ui_buf_puts(&b, "{\"kind\":\"part\",\"text\":\"ab\",\"reasoning\":\"c\"}\n");
     make_large("parts", 0, ui_buf_str(&b));
+    say(x, "/load small");
     budget(x, 25 * MB);
     say(x, "/load parts");
     const UiItem *answer = x->app.chat.items[1]; /* an answer after an answer continues it */

@@ -32,5 +32,3 @@ bool ui_clipboard_set(const char *text, size_t len, char *how, size_t cap) {
         (void)snprintf(how, cap, "%s%s%s", limit, limit[0] ? "; " : "", none);
     return osc || tool;
 }
-
-void ui_clipboard_close(void) { ui_cliptool_close(); }

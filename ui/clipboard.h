@@ -12,7 +12,5 @@
  * by what, "OSC 52 and wl-copy"; that a terminal accepted the sequence cannot be known. Returns false if
  * there is no way: how says why, and what would help. */
 bool ui_clipboard_set(const char *text, size_t len, char *how, size_t cap);
-/* Ends programs that have not read their text yet. */
-void ui_clipboard_close(void);
 
 #endif

@@ -16,8 +16,9 @@
 #include "ui/app.h"
 #include "ui/buf.h"
 
-#define UI_TOOL_SECONDS 0.09
-#define NOT_FOUND       127 /* what a program ends with that posix_spawn could not start, on some systems */
+#define NOT_FOUND 127 /* what a program ends with that posix_spawn could not start, on some systems */
+
+double ui_cliptool_seconds = UI_TOOL_SECONDS;
 
 typedef struct UiClipTool {
     const char *argv[4];
@@ -106,21 +107,21 @@ static bool try(const UiClipTool *tool, const char *text, size_t len, double dea
     return why == 0 && works(name, pid, deadline, err, cap);
 }
 
-const char *ui_cliptool_set(const char *text, size_t len, char *err, size_t cap) {
-    const double deadline = ui_now() + UI_TOOL_SECONDS;
-    err[0] = '\0';
-    ui_cliptool_close();
-    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
-        if (try(&tools[i], text, len, deadline, err, cap)) return tools[i].argv[0];
-    }
-    return NULL;
-}
-
 /* One that ends after that is removed from the list of processes when this program ends. */
-void ui_cliptool_close(void) {
+static void end_last(void) {
     if (running > 0 && waitpid(running, NULL, WNOHANG) == 0) {
         kill(running, SIGTERM);
         (void)waitpid(running, NULL, WNOHANG);
     }
     running = 0;
+}
+
+const char *ui_cliptool_set(const char *text, size_t len, char *err, size_t cap) {
+    const double deadline = ui_now() + ui_cliptool_seconds;
+    err[0] = '\0';
+    end_last();
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
+        if (try(&tools[i], text, len, deadline, err, cap)) return tools[i].argv[0];
+    }
+    return NULL;
 }

@@ -9,7 +9,6 @@
 
 #include "qsf_log.h"
 #include "ui/app_internal.h"
-#include "ui/clipboard.h"
 #include "ui/engine_remote.h"
 #include "ui/goodbye.h"
 #include "ui/guide.h"
@@ -299,7 +298,6 @@ int main(int argc, char **argv) {
     UiEngines engines = { .worker = worker, .remote = remote };
     ui_app_init(&app, ui_engine_both(&engines), &options.settings);
     status = chat(&app, &options, unicode);
-    ui_clipboard_close();
     qsf_remote_free(remote);
     qsf_worker_stop(worker);
     ui_app_free(&app);

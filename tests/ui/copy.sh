@@ -59,14 +59,18 @@ tr '\033' '@' <"$work/raw" | grep -qaF "@P@]52;c;$base64" || fail "no string for
 
 cat >"$work/bin/xclip" <<SCRIPT
 #!/bin/sh
-cat >'$work/clip'
+PATH='$PATH'
+cat >'$work/clip.part'
+mv '$work/clip.part' '$work/clip'
 SCRIPT
 chmod +x "$work/bin/xclip"
 start 80 24 "DISPLAY=:9 PATH='$work/bin:$work/none' '$chat' '$stories' --session code"
 see 'the end|16000'
 keys '/copy code 2' Enter
 see 'by xclip \(too large for OSC 52'
+until [ -e "$work/clip" ]; do sleep 0.02; done # it may take longer than the chat waits
 [ "$(wc -c <"$work/clip")" = ${#large} ] || fail "xclip got another text"
+rm "$work/clip"
 keys C-d
 see '^rc=0'
 
@@ -74,6 +78,7 @@ printf '/copy code 1\n' >"$work/in"
 DISPLAY=:9 PATH=$work/bin:$PATH "$chat" "$stories" --session code <"$work/in" >"$work/out" 2>"$work/err"
 err_has 'copied code 1 \(c, 4 lines, 44 bytes\) by xclip$'
 [ -s "$work/out" ] && fail "/copy writes to standard output"
+until [ -e "$work/clip" ]; do sleep 0.02; done
 cmp "$work/want" "$work/clip" || fail "xclip got another text from a pipe"
 PATH=$work/none "$chat" "$stories" --session code <"$work/in" >"$work/out" 2>"$work/err"
 [ $? = 1 ] || fail "no exit code of a copy that failed"

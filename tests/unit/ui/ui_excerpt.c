@@ -7,6 +7,7 @@
 
 #include "tests/harness/app_rig.h"
 #include "ui/chatview.h"
+#include "ui/cliptool.h"
 #include "ui/commands.h"
 #include "ui/complete.h"
 #include "ui/excerpt.h"
@@ -116,6 +117,7 @@ static int begin(void **state) {
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) program(tools[i], "exit 127");
     unsetenv("WAYLAND_DISPLAY");
     unsetenv("DISPLAY");
+    ui_cliptool_seconds = 60; /* they end, however slow this machine is */
     return setup(state);
 }
 
@@ -183,9 +185,9 @@ static void test_tools_that_fail(void **state) {
     assert_string_equal(slurp("clip"), "three");
     assert_int_equal(mkfifo("never", 0600), 0);
     program("wl-copy", "echo $$ >pid; exec cat never");
-    const double before = ui_now();
+    ui_cliptool_seconds = UI_TOOL_SECONDS;
     say(x, "/copy");
-    assert_true(ui_now() - before < 5);
+    ui_cliptool_seconds = 60;
     assert_non_null(strstr(last_said(x, UI_NOTICE), "by wl-copy"));
     const int fifo = open("never", O_WRONLY); /* it has begun to read */
     const pid_t pid = (pid_t)strtol(slurp("pid"), NULL, 10);

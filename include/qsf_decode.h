@@ -32,6 +32,9 @@ size_t qsf_decode(QSFDecode *d, const char *s, size_t len, bool end, char *dst);
 /* Whether decoded text has a character that text never has: NUL or another control character besides BEL, BS,
  * HT, LF, VT, FF, CR, SUB and ESC, which logs and old files have. */
 bool qsf_decode_is_binary(const char *text, size_t len);
+/* What a file is that is not text, by its first bytes, and what to do with it: "it is a PDF file: ...";
+ * without a known format "it is not text". Static. */
+const char *qsf_decode_kind(const char *text, size_t len);
 /* Whether decoded text is well-formed UTF-8: text in an older encoding is not. */
 bool qsf_decode_is_utf8(const char *text, size_t len);
 

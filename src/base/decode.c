@@ -160,4 +160,43 @@ bool qsf_decode_is_binary(const char *text, size_t len) {
     return false;
 }
 
+typedef struct Kind {
+    const char *bytes, *text;
+    unsigned n; /* bytes: NULs may be among them */
+} Kind;
+
+#define KIND(bytes, text) \
+    { bytes, text, sizeof bytes - 1 }
+#define IMAGE     "it is an image: models that see are not supported"
+#define RECORDING "it is a recording: models that hear are not supported"
+#define OFFICE    "it is an archive or an office document: take the text that pandoc or unzip makes of it"
+#define PACKED    "it is compressed: unpack it first"
+
+/* Sources: the specifications of these formats, which all begin with such bytes. */
+static const Kind kinds[] = {
+    KIND("%PDF-", "it is a PDF file: take the text that pdftotext makes of it"),
+    KIND("\x89PNG", IMAGE),
+    KIND("\xff\xd8\xff", IMAGE),
+    KIND("GIF8", IMAGE),
+    KIND("RIFF", "it is an image or a recording: models that see or hear are not supported"),
+    KIND("ID3", RECORDING),
+    KIND("OggS", RECORDING),
+    KIND("fLaC", RECORDING),
+    KIND("PK\3\4", OFFICE),
+    KIND("\xd0\xcf\x11\xe0", OFFICE),
+    KIND("\x1f\x8b", PACKED),
+    KIND("BZh", PACKED),
+    KIND("\3757zXZ", PACKED),
+    KIND("\x28\xb5\x2f\xfd", PACKED),
+    KIND("\177ELF", "it is a program"),
+    KIND("GGUF", "it is a model"),
+    KIND("QSF1", "it is a model"),
+};
+
+const char *qsf_decode_kind(const char *text, size_t len) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (len >= kinds[i].n && memcmp(text, kinds[i].bytes, kinds[i].n) == 0) return kinds[i].text;
+    return "it is not text";
+}
+
 bool qsf_decode_is_utf8(const char *text, size_t len) { return qsf_utf8_valid(text, len); }

@@ -2,6 +2,7 @@
 /* The texts of --file. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "qsf_decode.h"
@@ -22,8 +23,10 @@ static int read_one(const char *path, const RunRoom *room, QsfStrbuf *text) {
         return refuse(path, "it is a directory; name its files, as in -f DIR/a.txt -f DIR/b.txt");
     const int rc = run_read_text("--file", path, room, text);
     if (rc) return rc;
-    if (qsf_decode_is_binary(text->data, text->len)) return refuse(path, "it is not text");
-    return qsf_decode_is_utf8(text->data, text->len) ? QSF_EXIT_OK : refuse(path, "it is not UTF-8");
+    const char *kind = qsf_decode_kind(qsf_strbuf_str(text), text->len);
+    if (qsf_decode_is_binary(text->data, text->len)) return refuse(path, kind);
+    if (qsf_decode_is_utf8(text->data, text->len)) return QSF_EXIT_OK;
+    return refuse(path, strchr(kind, ':') ? kind : "it is not UTF-8");
 }
 
 int run_files_read(const RunOptions *o, const RunRoom *room, QsfStrbuf *b, RunFiles *files) {

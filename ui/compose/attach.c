@@ -38,7 +38,8 @@ static void note_problem(UiAttached *f, const char *why) {
             ": /read with a pattern attaches its files, and @@ begins a word that is text",
         [UI_TEXTFILE_BINARY] = " and cannot be attached",
     };
-    const char *hint = f->result < sizeof hints / sizeof *hints ? hints[f->result] : NULL;
+    const bool complete = strchr(why, ':') != NULL; /* it says what to do */
+    const char *hint = f->result < sizeof hints / sizeof *hints && !complete ? hints[f->result] : NULL;
     (void)snprintf(f->problem, sizeof f->problem, "%.100s%s", why, hint ? hint : "");
 }
 

@@ -78,6 +78,10 @@ bool ui_cmd_read(UiApp *a, const char *name, const char *args) {
         ui_app_say(a, UI_ERROR, "/%s expects a file, or a pattern such as src/*.c", name);
         return false;
     }
+    if (strstr(args, "://")) {
+        ui_app_say(a, UI_ERROR, "/%s: %s is a URL: download it first, as with curl -o FILE URL", name, args);
+        return false;
+    }
     char *path = ui_path_expand(args);
     const bool ok = path && read_files(a, path);
     ui_attach_announce(a);

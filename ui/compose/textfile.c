@@ -77,14 +77,15 @@ UiTextFileResult ui_textfile_read(UiTextFile *f, const char *path, size_t limit,
     const int code = read_all(f, fd, &cut, &binary);
     close(fd);
     if (code) return fail(f, UI_TEXTFILE_UNREADABLE, strerror(code), err, cap);
-    if (binary) return fail(f, UI_TEXTFILE_BINARY, "it is not text", err, cap);
+    const char *kind = qsf_decode_kind(ui_buf_str(&f->text), f->text.len);
+    if (binary) return fail(f, UI_TEXTFILE_BINARY, kind, err, cap);
     if (f->text.failed) return fail(f, UI_TEXTFILE_MEMORY, "out of memory", err, cap);
     ui_text_limit_count(&cut, &f->text);
     f->size = cut.size;
     const bool is_long = cut.cut || (limit > 0 && f->size.bytes > limit);
     if (is_long) return fail(f, UI_TEXTFILE_LONG, "it is too long", err, cap);
     if (!qsf_decode_is_utf8(ui_buf_str(&f->text), f->text.len))
-        return fail(f, UI_TEXTFILE_BINARY, "it is not UTF-8", err, cap);
+        return fail(f, UI_TEXTFILE_BINARY, strchr(kind, ':') ? kind : "it is not UTF-8", err, cap);
     return UI_TEXTFILE_OK;
 }
 

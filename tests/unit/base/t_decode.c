@@ -108,9 +108,18 @@ static void test_binary(void **state) {
     assert_true(qsf_decode_is_binary("\xff\xd8\xff\xe1\x1d", 5));
 }
 
+static void test_kinds(void **state) {
+    (void)state;
+    assert_non_null(strstr(qsf_decode_kind("%PDF-1.7\n", 9), "pdftotext"));
+    assert_non_null(strstr(qsf_decode_kind("PK\3\4\0", 5), "pandoc"));
+    assert_non_null(strstr(qsf_decode_kind("\x89PNG\r\n", 6), "it is an image:"));
+    assert_string_equal(qsf_decode_kind("\x89PN", 3), "it is not text");
+    assert_string_equal(qsf_decode_kind("", 0), "it is not text");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_whole), cmocka_unit_test(test_pieces),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_whole),   cmocka_unit_test(test_pieces),
                                         cmocka_unit_test(test_at_once), cmocka_unit_test(test_names),
-                                        cmocka_unit_test(test_binary) };
+                                        cmocka_unit_test(test_binary),  cmocka_unit_test(test_kinds) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

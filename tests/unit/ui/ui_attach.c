@@ -88,6 +88,8 @@ static void test_refused(void **state) {
     Fixture *x = *state;
     assert_false(ui_app_submit(&x->app, "what is @binary", 15));
     assert_string_equal(last_said(x, UI_ERROR), "binary: it is not text and cannot be attached");
+    say(x, "/read http://x.y/z");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "http://x.y/z is a URL: download it first"));
     assert_false(ui_app_submit(&x->app, "what is @sub", 12));
     assert_non_null(strstr(last_said(x, UI_ERROR), "sub: it is a directory: /read with a pattern"));
     assert_int_equal(chmod("x.c", 0), 0);

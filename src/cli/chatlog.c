@@ -56,8 +56,8 @@ static bool ends_torn(int fd) {
     return pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
 }
 
-/* Takes the lock. qsf_chatlog_in_use has a shared one for a moment, which may be long on a busy machine: it is
- * waited for, but not a program that has the session, whose lock is exclusive. */
+/* Takes the lock. qsf_chatlog_in_use has a shared one for a moment, which may be long on a busy machine: it
+ * is waited for, but not a program that has the session, whose lock is exclusive. */
 static bool lock(int fd) {
     const struct timespec moment = { .tv_nsec = 10000000 };
     for (int tries = LOCK_TRIES; flock(fd, LOCK_EX | LOCK_NB); tries--) {

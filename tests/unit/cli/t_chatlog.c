@@ -183,8 +183,8 @@ static void *look_slowly(void *arg) {
     return NULL;
 }
 
-/* A program that looks whether a session is in use, and gets no processor meanwhile, is no reason to refuse
- * it. */
+/* A program that looks whether a session is in use, and gets no processor for a while, does not make others
+ * refuse it. */
 static void a_look_is_waited_for(void **state) {
     (void)state;
     char err[256] = "";

@@ -178,14 +178,15 @@ static void load_rows(const qk_table *t, int kv, const char *tiles, int which, s
     }
 }
 
-/* q times x, and the sum of the magnitudes. */
+/* q times x, and the sum of the magnitudes. In four parts, of which none waits for another. */
 static double score(const float *q, const float *x, size_t n, double *mags) {
-    double sum[4] = { 0 }, mag[4] = { 0 }; /* one would wait for itself */
-    for (size_t i = 0; i < n; i++) {
-        const double v = (double)q[i] * (double)x[i];
-        sum[i % 4] += v;
-        mag[i % 4] += fabs(v);
-    }
+    double sum[4] = { 0 }, mag[4] = { 0 };
+    for (size_t i = 0; i < n; i += 4)
+        for (size_t j = 0; j < 4 && i + j < n; j++) {
+            const double v = (double)q[i + j] * (double)x[i + j];
+            sum[j] += v;
+            mag[j] += fabs(v);
+        }
     *mags = mag[0] + mag[1] + (mag[2] + mag[3]);
     return sum[0] + sum[1] + (sum[2] + sum[3]);
 }
@@ -199,35 +200,35 @@ static void check_query(int kv, const qk_attn *a, const shape *sh, size_t c, siz
     const double reach = length(q, sh->dim) * (double)a->scale;
     double m = -INFINITY, worst = 0, sum = 0;
     for (size_t p = start; p < end; p++) {
-        double mags = 0;
+        double near = 0;
         s[p] = -INFINITY;
         if (is_evicted(p)) continue;
-        s[p] = score(q, rows.x[0][p], sh->dim, &mags) * (double)a->scale;
-        mags *= fabs((double)a->scale);
+        s[p] = score(q, rows.x[0][p], sh->dim, &near) * (double)a->scale;
+        near *= fabs((double)a->scale);
         if (is_packed(kv)) { /* the query has 14 or 8 bits, the weights below have 14 */
-            mags = reach * rows.length[0][p];
-            worst = fmax(worst, mags * sqrt((double)sh->dim) / (bits_of[kv] == 8 ? 16254 : 254) / CK_EPS);
+            near = reach * rows.length[0][p];
+            worst = fmax(worst, near * sqrt((double)sh->dim) / (bits_of[kv] == 8 ? 16254 : 254) / CK_EPS);
         }
         if (a->softcap > 0) s[p] = (double)a->softcap * tanh(s[p] / (double)a->softcap);
         const double bias = a->slopes ? (double)a->slopes[h] * ((double)p - (double)(end - 1)) : 0;
         s[p] += bias;
-        mags += (double)a->softcap / 4 + fabs(bias) / 4;
-        worst = fmax(worst, mags * (double)(sh->dim + 8) + 2 * fabs(s[p]));
+        near += (double)a->softcap / 4 + fabs(bias) / 4;
+        worst = fmax(worst, near * (double)(sh->dim + 8) + 2 * fabs(s[p]));
         m = fmax(m, s[p]);
     }
     memset(y, 0, sizeof y);
     memset(mag, 0, sizeof mag);
+    double mags = 0; /* of every element of packed rows */
     for (size_t p = start; p < end; p++) {
         const double w = exp(s[p] - m);
         if (is_evicted(p)) continue;
         sum += w;
+        mags += w * rows.length[1][p];
         const float *x = rows.x[1][p];
-        const double row = rows.length[1][p];
-        for (size_t i = 0; i < sh->dim; i++) {
-            y[i] += w * (double)x[i];
-            mag[i] += w * (v_packed ? row : fabs((double)x[i]));
-        }
+        for (size_t i = 0; i < sh->dim; i++) y[i] += w * (double)x[i];
+        for (size_t i = 0; !v_packed && i < sh->dim; i++) mag[i] += w * fabs((double)x[i]);
     }
+    for (size_t i = 0; v_packed && i < sh->dim; i++) mag[i] = mags;
     if (a->sinks) sum += exp((double)a->sinks[h] - m);
     for (size_t i = 0; i < sh->dim; i++)
         ck_near("attention", i, (double)got[i], y[i] / sum,

@@ -35,6 +35,7 @@ int run_files_read(const RunOptions *o, const RunRoom *room, QsfStrbuf *b, RunFi
         QsfStrbuf text = QSF_STRBUF_INIT;
         RunRoom left = *room;
         left.bytes -= b->len < left.bytes ? b->len : left.bytes;
+        left.held = b->len;
         rc = read_one(o->files[i], &left, &text);
         run_add_gap(b);
         files->from[i] = b->len;

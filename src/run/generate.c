@@ -118,6 +118,7 @@ int run_read_prompt(const RunOptions *o, QsfStrbuf *b, RunFiles *files) {
         }
         QsfStrbuf in = QSF_STRBUF_INIT;
         room.bytes -= b->len < room.bytes ? b->len : room.bytes;
+        room.held = b->len;
         int rc = run_read_stdin(&room, &in);
         if (!rc && in.len && given) qsf_strbuf_adds(b, "\n\n");
         if (!rc) qsf_strbuf_add(b, qsf_strbuf_str(&in), in.len);

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "qsf_decode.h"
@@ -14,6 +13,7 @@
 #include "src/file/lfs.h"
 #include "src/plan/options.h"
 #include "src/run/run.h"
+#include "src/token/tokenizer.h"
 
 #define MIB (1ull << 20)
 /* At the same time: what was read, what it was decoded to, and the prompt. */
@@ -28,8 +28,8 @@ RunRoom run_room(const RunOptions *o) {
     const uint64_t asked = qsf_settings_budget(&o->settings, memory), used = qsf_rss_bytes() + SLACK;
     const uint64_t budget = asked ? asked : memory.available / 2;
     const uint64_t left = budget > used ? (budget - used) / COPIES : 0;
-    if (left >= RUN_TEXT_MAX) return (RunRoom){ .bytes = RUN_TEXT_MAX };
-    return (RunRoom){ .bytes = left > LEAST ? (size_t)left : (size_t)LEAST, .budget = budget };
+    if (left >= RUN_TEXT_MAX) return (RunRoom){ .bytes = RUN_TEXT_MAX, .o = o };
+    return (RunRoom){ .bytes = left > LEAST ? (size_t)left : (size_t)LEAST, .budget = budget, .o = o };
 }
 
 /* Returns an exit code, and prints the message. option: "" for standard input alone. */
@@ -38,25 +38,57 @@ static int fail(int code, const char *option, const char *name, const char *why)
     return code;
 }
 
-/* The budget that has memory for the file of fd; 0: it is not a file. */
-static uint64_t enough_for(int fd, const RunRoom *room) {
-    struct stat st;
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > (off_t)RUN_TEXT_MAX) return 0;
-    return (room->budget + ((uint64_t)st.st_size - room->bytes) * COPIES) / MIB + 1;
+static int fail_size(const char *option, const char *name) {
+    char why[64];
+    (void)snprintf(why, sizeof why, "more than %u MB of text", RUN_TEXT_MAX >> 20);
+    return fail(QSF_EXIT_MODEL, option, name, why);
 }
 
-static int fail_room(int fd, const RunRoom *room, const char *option, const char *name) {
-    char why[160], advice[64] = "shorten it, or raise --ram-budget";
-    if (room->budget == 0) {
-        (void)snprintf(why, sizeof why, "more than %u MB of text", RUN_TEXT_MAX >> 20);
-        return fail(QSF_EXIT_MODEL, option, name, why);
+/* Measures the text from its beginning b, which is freed, to the end of fd, up to RUN_TEXT_MAX. false: a
+ * signal. */
+static bool measure_rest(int fd, QsfStrbuf *b, size_t *bytes, size_t *longest) {
+    char buf[16384];
+    QsfWords words = { 0 };
+    ssize_t n;
+    *bytes = b->len;
+    qsf_words_feed(&words, qsf_strbuf_str(b), b->len);
+    qsf_strbuf_free(b);
+    while (*bytes <= RUN_TEXT_MAX && (n = read(fd, buf, sizeof buf)) != 0) {
+        if (n < 0 && errno == EINTR && atomic_load(&qsf_signal_cancel) == 0) continue;
+        if (n < 0) return false;
+        *bytes += (size_t)n;
+        qsf_words_feed(&words, buf, (size_t)n);
     }
-    const uint64_t enough = enough_for(fd, room);
+    *longest = words.longest;
+    return true;
+}
+
+/* The budget that has memory to read so much, and then for its prompt. */
+static uint64_t enough_for(const RunRoom *room, size_t bytes, size_t longest) {
+    const uint64_t more = bytes > room->bytes ? bytes - room->bytes : 0;
+    const uint64_t reading = ((room->budget + more * COPIES) / MIB + 1) * MIB,
+                   prompt = run_text_budget(room->o, bytes + room->held, longest);
+    return prompt == 0 ? 0 : prompt > reading ? prompt : reading;
+}
+
+/* b: what was read. */
+static int fail_room(int fd, const RunRoom *room, const char *option, const char *name, QsfStrbuf *b) {
+    char why[300];
+    size_t bytes, longest;
+    if (room->budget == 0) return fail_size(option, name);
+    if (!measure_rest(fd, b, &bytes, &longest)) {
+        const int sig = atomic_load(&qsf_signal_cancel);
+        return sig ? 128 + sig : fail(QSF_EXIT_RUNTIME, option, name, strerror(errno));
+    }
+    const uint64_t enough = bytes <= RUN_TEXT_MAX ? enough_for(room, bytes, longest) / MIB : 0;
+    char advice[64] = "shorten it, or raise --ram-budget";
     if (enough > 0) (void)snprintf(advice, sizeof advice, "raise --ram-budget to %" PRIu64, enough);
     (void)snprintf(why, sizeof why,
                    "more than %.1f MB of text, for which the RAM budget of %.0f MB has no memory: %s",
                    (double)room->bytes / MIB, (double)room->budget / MIB, advice);
-    return fail(QSF_EXIT_BUDGET, option, name, why);
+    (void)fail(QSF_EXIT_BUDGET, option, name, why);
+    if (enough > 0) (void)fprintf(stderr, "smallest budget that works: %" PRIu64 " MB\n", enough);
+    return QSF_EXIT_BUDGET;
 }
 
 /* Reads until the end, or until there is more than the room. Returns as run_read_text. */
@@ -71,7 +103,7 @@ static int read_all(int fd, const char *option, const char *name, const RunRoom 
             return fail(fd == STDIN_FILENO ? QSF_EXIT_RUNTIME : QSF_EXIT_MODEL, option, name,
                         strerror(errno));
         qsf_strbuf_add(b, buf, (size_t)n);
-        if (room != NULL && b->len > room->bytes) return fail_room(fd, room, option, name);
+        if (room != NULL && b->len > room->bytes) return fail_room(fd, room, option, name, b);
     }
     if (qsf_strbuf_ok(b) && !qsf_strbuf_decode(b)) (void)fail(0, option, name, QSF_DECODE_DAMAGED);
     return qsf_strbuf_ok(b) ? QSF_EXIT_OK : fail(QSF_EXIT_RUNTIME, option, name, "out of memory");

@@ -115,6 +115,8 @@ typedef struct RunFiles {
 typedef struct RunRoom {
     size_t bytes;    /* at most RUN_TEXT_MAX */
     uint64_t budget; /* that leaves no more, in bytes; 0: RUN_TEXT_MAX is the limit */
+    size_t held;     /* bytes of texts that belong to it and were read before */
+    const RunOptions *o;
 } RunRoom;
 /* How much text fits into the part of the RAM budget that the process does not use yet, all copies of the
  * text counted; at least 1 MB. */
@@ -159,9 +161,15 @@ bool run_is_quiet(void);
 int run_write_raw(const char *s, size_t len); /* own text: JSON, tables */
 int run_write_end(void);                      /* what the cleaner still holds */
 
+/* --- text_budget.c --- */
+/* Returns the smallest budget in bytes, a multiple of 1 MiB, whose plan has memory for a text of this size,
+ * read already; 0: the model cannot be opened to find out. */
+uint64_t run_text_budget(const RunOptions *o, size_t bytes, size_t longest_word);
+
 /* --- input.c: texts --- */
 /* Appends all of stdin to b; room NULL: whatever its size. Returns an exit code and prints the message:
- * QSF_EXIT_BUDGET if it is longer than the room, QSF_EXIT_MODEL if it has more than RUN_TEXT_MAX. */
+ * QSF_EXIT_BUDGET if it is longer than the room, with the smallest budget that works where that can be found
+ * out, for which the text is read to its end; QSF_EXIT_MODEL if it has more than RUN_TEXT_MAX. */
 int run_read_stdin(const RunRoom *room, QsfStrbuf *b);
 /* Appends the text at path to b, as run_read_stdin; "-" is standard input, FIFOs are allowed. option: named
  * in messages. A text without a byte is an error. */

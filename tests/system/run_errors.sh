@@ -104,7 +104,19 @@ grep -q "^qsf-run: stdin: more than .* for which the RAM budget of $some MB has 
     { cat "$work/err"; fail "a text without an end: another message"; }
 head -c 60000000 /dev/zero | tr '\0' ' ' >"$work/long"
 expect 4 '--file .*/long: more than .*: raise --ram-budget to [0-9]+' "$run" --ram-budget "$some" "$tiny" -f "$work/long"
+tail -n 1 "$work/err" | grep -qE '^smallest budget that works: [0-9]+ MB$' ||
+    { cat "$work/err"; fail "a refused file names no budget"; }
 rm "$work/long"
+# From a pipe, too: the budget that is named reads the text and makes a prompt of it.
+some=$(mb 30)
+words 4500000 >"$work/piped"
+cat "$work/piped" | "$run" --ram-budget "$some" --eviction-policy sliding -n 1 "$tiny" >"$work/out" 2>"$work/err"
+[ $? = 4 ] || fail "a long text from a pipe: not exit 4"
+works=$(sed -n '$s/^smallest budget that works: \([0-9]*\) MB$/\1/p' "$work/err")
+[ -n "$works" ] || { cat "$work/err"; fail "a refused text from a pipe names no budget"; }
+cat "$work/piped" | "$run" --ram-budget "${works:-1}" -n 1 "$tiny" >"$work/out" 2>"$work/err"
+[ $? = 5 ] || { cat "$work/err"; fail "the budget named for a text from a pipe does not read it"; }
+rm "$work/piped"
 # Neither may the headers of a model take more than the budget, or 64 MB if that is less.
 mkdir "$work/wide"
 cat >"$work/wide/config.json" <<'EOF'

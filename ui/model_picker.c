@@ -6,24 +6,50 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_models.h"
 #include "qsf_text.h"
 #include "ui/format.h"
 
 /* Cells of the columns beside the name; the narrower a window, the fewer of them. */
 enum { SIZE_CELLS = 9, TYPE_CELLS = 7, ARCH_CELLS = 14, VERDICT_CELLS = 30 };
+enum { ESTIMATE_CELLS = 18, ABOUT_CELLS = 34 };
 enum { WITH_SIZE = 40, WITH_VERDICT = 56, WITH_TYPE = 76, WITH_ARCH = 96 };
 
 #define NAME_MOST  48 /* cells of names in lines */
 #define GUIDE_TEXT "the built-in guide: knows this program and nothing else"
 
-/* ---- rows: those that were found, then the guide ---- */
+/* ---- rows: those that were found, then the guide; where none was found, models of the hub after it ---- */
 
 static const UiModelRow *row_at(const UiModelPicker *p, size_t i) {
     return i < p->scan.n ? &p->scan.rows[i] : NULL;
 }
 
+static const QSFModelSuggestion *suggestion_at(const UiModelPicker *p, size_t i) {
+    return p->scan.n == 0 && p->scan.pid == 0 && i > 0 ? qsf_model_suggestion(i - 1) : NULL;
+}
+
+static size_t row_count(const UiModelPicker *p) {
+    size_t n = p->scan.n + 1;
+    while (suggestion_at(p, n)) n++;
+    return n;
+}
+
+/* "2.32 GB, fits" */
+static void put_estimate(const QSFModelSuggestion *s, char *dst, size_t cap) {
+    char size[24];
+    ui_format_bytes(s->bytes, size, sizeof size);
+    (void)snprintf(dst, cap, "%s, %s", size,
+                   qsf_model_suggestion_fits(s, qsf_memory_available()) ? "fits" : "streams");
+}
+
 static void row_text(const void *arg, size_t i, UiBuf *b) {
     const UiModelRow *row = row_at(arg, i);
+    const QSFModelSuggestion *s = suggestion_at(arg, i);
+    if (s) {
+        ui_buf_clear(b);
+        ui_buf_printf(b, "%s %s", s->name, s->about);
+        return;
+    }
     if (row) {
         ui_model_row_text(row, b);
         return;
@@ -70,11 +96,26 @@ static void draw_model(const UiModelRow *r, bool chosen, UiCanvas *c, int row, i
                    r->field[UI_MODEL_NAME]);
 }
 
+static void draw_suggestion(const QSFModelSuggestion *s, bool chosen, UiCanvas *c, int row, int cols) {
+    const UiStyle style = chosen ? UI_STYLE_TITLE : UI_STYLE_DIM;
+    char estimate[48];
+    int end = cols - 1;
+    put_estimate(s, estimate, sizeof estimate);
+    if (cols >= WITH_ARCH) end = put_left(c, row, end, ABOUT_CELLS, style, s->about);
+    if (cols >= WITH_VERDICT) end = put_left(c, row, end, ESTIMATE_CELLS, style, estimate);
+    ui_canvas_puts(c, row, 2, end, chosen ? UI_STYLE_TITLE : UI_STYLE_TEXT, s->name);
+}
+
 static void row_draw(const void *arg, size_t i, bool chosen, UiCanvas *c, int row, int cols) {
     const UiModelRow *r = row_at(arg, i);
+    const QSFModelSuggestion *s = suggestion_at(arg, i);
     if (chosen) ui_canvas_puts(c, row, 0, cols, UI_STYLE_TITLE, ">");
     if (r) {
         draw_model(r, chosen, c, row, cols);
+        return;
+    }
+    if (s) {
+        draw_suggestion(s, chosen, c, row, cols);
         return;
     }
     const int at = ui_canvas_puts(c, row, 2, cols, chosen ? UI_STYLE_TITLE : UI_STYLE_TEXT, QSF_GUIDE);
@@ -89,7 +130,15 @@ static int draw_head(const void *arg, UiCanvas *c, int row, int cols) {
 
 /* What does not fit in a row. */
 static bool draw_reason(const void *arg, UiCanvas *c, int row, int cols) {
-    const UiModelRow *r = row_at(arg, ui_chooser_row(&((const UiModelPicker *)arg)->at));
+    const size_t i = ui_chooser_row(&((const UiModelPicker *)arg)->at);
+    const UiModelRow *r = row_at(arg, i);
+    const QSFModelSuggestion *s = suggestion_at(arg, i);
+    if (s) {
+        char estimate[48];
+        put_estimate(s, estimate, sizeof estimate);
+        ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE, "Enter downloads it: %s; %s", estimate, s->about);
+        return true;
+    }
     if (!r || !*r->field[UI_MODEL_VERDICT] || (cols >= WITH_VERDICT && !ui_model_row_refused(r)))
         return false;
     ui_canvas_puts(c, row, 1, cols, verdict_style(r), r->field[UI_MODEL_VERDICT]);
@@ -136,7 +185,7 @@ void ui_model_picker_update(UiModelPicker *p) {
     const UiChooserRows rows = rows_of(p);
     const size_t chosen = ui_chooser_row(&p->at), before = p->at.all;
     const bool guide = before > 0 && chosen + 1 == before;
-    (void)ui_chooser_set(&p->at, &rows, p->scan.n + 1);
+    (void)ui_chooser_set(&p->at, &rows, row_count(p));
     if (!p->moved)
         choose_first(p);
     else
@@ -151,6 +200,8 @@ void ui_model_picker_close(UiModelPicker *p) {
 
 const char *ui_model_picker_path(const UiModelPicker *p) {
     const size_t i = ui_chooser_row(&p->at);
+    const QSFModelSuggestion *s = i == SIZE_MAX ? NULL : suggestion_at(p, i);
+    if (s) return s->name;
     if (i < p->scan.n) return p->scan.rows[i].field[UI_MODEL_PATH];
     return i == p->scan.n ? QSF_GUIDE : NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The list of models over the transcript, which fills while they are looked for; the last entry is the
- * built-in guide. One thread. */
+/* The list of models over the transcript, which fills while they are looked for; after them is the built-in
+ * guide and, if there are none, models of the hub to begin with. One thread. */
 #ifndef QSF_UI_MODEL_PICKER_H
 #define QSF_UI_MODEL_PICKER_H
 
@@ -30,7 +30,7 @@ void ui_model_picker_update(UiModelPicker *p);
 /* Closes it, ends the search and frees everything. */
 void ui_model_picker_close(UiModelPicker *p);
 UiModelPick ui_model_picker_key(UiModelPicker *p, const UiKey *k, int rows);
-/* What the chosen row loads: a path or the guide; NULL = no row. */
+/* What the chosen row loads: a path, the guide, or "hf:..." to download; NULL = no row. */
 const char *ui_model_picker_path(const UiModelPicker *p);
 const char *ui_model_picker_verdict(const UiModelPicker *p);
 void ui_model_picker_draw(UiModelPicker *p, UiCanvas *c, int row, int rows, int cols);

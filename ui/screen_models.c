@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_fetch.h"
+#include "ui/download.h"
 #include "ui/guide.h"
 #include "ui/screen.h"
 #include "ui/server_models.h"
@@ -73,6 +75,8 @@ bool ui_screen_models_key(UiScreen *s, const UiKey *k) {
         char *copy = strdup(path);
         if (copy && ui_guide_is(copy))
             ui_guide_open(s->app);
+        else if (copy && qsf_fetch_is_remote(copy))
+            (void)ui_download_begin(s->app, copy);
         else if (copy)
             ui_app_load(s->app, copy);
         free(copy);

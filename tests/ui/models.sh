@@ -11,14 +11,25 @@ here=$work/here
 mkdir -p "$here" "$work/.lmstudio/models/pub/repo" "$work/.cache/llama.cpp" "$work/more/deep"
 cd "$here" || exit 1
 
-# ---- nothing there: the guide, as before
+# ---- nothing there: the guide, which names a model; the list has models to download
 
-start 80 24 "'$chat' --no-save"
+start 80 24 "HF_ENDPOINT=http://127.0.0.1:1 '$chat' --no-save"
 see 'QSF guide is ready'
+see 'For this machine: /model hf:[A-Za-z-]+/'
 not_see '^ Models'
 keys /models Enter
 see '^> guide'
-see '^ 1 of 1 '
+see '^  hf:ggml-org/gemma-3-1b-it-GGUF:Q4_K_M +768.7 MB, (fits|streams)'
+see '^ 1 of [2-9] '
+keys Down
+see '^> hf:ggml-org/gemma-3-1b'
+see '^ Enter downloads it: 768.7 MB'
+if [ -x "$QSF_BUILDDIR/qsf-get" ]; then
+    keys Enter
+    see 'gemma-3-1b-it-GGUF: the hub cannot be asked'
+    keys /models Enter
+    see '^> guide'
+fi
 keys Escape
 see_gone '^ Models'
 keys C-d

@@ -14,6 +14,7 @@
 #include "get/hash.h"
 #include "src/base/interrupt.h"
 #include "src/base/newfile.h"
+#include "src/base/paths.h"
 
 #define LOCK_WAIT_MS 100
 
@@ -43,11 +44,6 @@ int get_cache_open(GetCache *c, const GetRef *ref, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "no folder for downloads: HOME and HF_HOME are not set");
 }
 
-static bool is_folder(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 /* The first line of a small file. */
 static bool first_line(const char *path, char *out, size_t cap) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -61,10 +57,11 @@ static bool first_line(const char *path, char *out, size_t cap) {
 bool get_cache_snapshot(const GetCache *c, const char *revision, char out[QSF_PATH_MAX]) {
     char ref[QSF_PATH_MAX], commit[GET_NAME_MAX];
     if (qsf_path_join(ref, c->repo, "/refs/", revision) && first_line(ref, commit, sizeof commit) &&
-        get_etag_is_name(commit) && qsf_path_join(out, c->repo, "/snapshots/", commit) && is_folder(out))
+        get_etag_is_name(commit) && qsf_path_join(out, c->repo, "/snapshots/", commit) &&
+        qsf_path_is_dir(out))
         return true;
     return get_etag_is_name(revision) && qsf_path_join(out, c->repo, "/snapshots/", revision) &&
-           is_folder(out);
+           qsf_path_is_dir(out);
 }
 
 bool get_etag_is_name(const char *text) {

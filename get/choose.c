@@ -9,12 +9,9 @@
 #include "get/list.h"
 #include "src/base/strbuf.h"
 
-#define NAMES_SHOWN 12
+#include "src/base/paths.h"
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
+#define NAMES_SHOWN 12
 
 static bool ends(const char *s, const char *end) {
     const size_t n = strlen(s), m = strlen(end);
@@ -37,7 +34,7 @@ static bool has_word(const char *name, const char *word) {
 static bool is_aside(const char *path) {
     static const char *const words[] = { "mmproj", "imatrix", "lora", "adapter" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (has_word(base_name(path), words[i])) return true;
+        if (has_word(qsf_path_name(path), words[i])) return true;
     return false;
 }
 
@@ -133,7 +130,7 @@ static size_t named(const GetList *l, const char *what) {
     for (size_t i = 0; i < l->n; i++)
         if (strcmp(l->items[i].path, what) == 0) return i;
     for (size_t i = 0; i < l->n; i++)
-        if (strcasecmp(base_name(l->items[i].path), what) == 0) return i;
+        if (strcasecmp(qsf_path_name(l->items[i].path), what) == 0) return i;
     return l->n;
 }
 

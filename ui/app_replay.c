@@ -95,10 +95,6 @@ static void settle(Replay *rp, const char *name, uint32_t damaged) {
                    damaged == 1 ? " was" : "s were");
 }
 
-static void put_system(void *arg, QSFLogPart part, const char *s, size_t len) {
-    if (part == QSF_LOG_IS_TEXT) (void)ui_buf_add(arg, s, len);
-}
-
 static bool load_system(Replay *rp, const QSFChatLog *log, const char *name, char *err, size_t cap) {
     if (rp->of.system_bytes == 0) return true;
     if (rp->of.system_bytes > UI_SYSTEM_MAX) {
@@ -106,7 +102,7 @@ static bool load_system(Replay *rp, const QSFChatLog *log, const char *name, cha
                        name, (double)rp->of.system_bytes / (1 << 20));
         return false;
     }
-    if (qsf_chatlog_texts(log, &rp->of.system_at, 1, put_system, &rp->of.own.system) &&
+    if (qsf_chatlog_texts(log, &rp->of.system_at, 1, ui_session_put_text, &rp->of.own.system) &&
         !rp->of.own.system.failed)
         return true;
     (void)snprintf(err, cap, "session %s: cannot read its system prompt", name);

@@ -10,21 +10,17 @@
 
 static bool is_exchange(const UiStep *s) { return s->kind == UI_STEP_EXCHANGE; }
 
-static void put_system(void *arg, QSFLogPart part, const char *s, size_t len) {
-    if (part == QSF_LOG_IS_TEXT) (void)ui_buf_add(arg, s, len);
-}
-
 /* at: a SYSTEM record + 1, 0 = there was no system prompt. */
 static bool set_system(UiApp *a, uint32_t at, bool quiet) {
     const QSFChatLog *log = ui_session_texts(&a->session);
     const uint64_t place = at > 0 ? at - 1 : 0;
     UiBuf text = { 0 };
-    const bool ok = at == 0 || (log && qsf_chatlog_texts(log, &place, 1, put_system, &text));
+    const bool ok = at == 0 || (log && qsf_chatlog_texts(log, &place, 1, ui_session_put_text, &text));
     if (ok) ui_app_set_system(a, ui_buf_str(&text));
     if (!ok)
         ui_app_say(a, UI_ERROR, "the system prompt cannot be read from the session's file");
     else if (!quiet)
-        ui_app_say(a, UI_NOTICE, text.len > 0 ? "the system prompt is what it was" : "no system prompt");
+        ui_app_say(a, UI_NOTICE, text.len > 0 ? "system prompt restored" : "no system prompt");
     ui_buf_free(&text);
     return ok;
 }
@@ -52,7 +48,7 @@ static bool set_stops(UiApp *a, const char *list, const char *by, bool quiet) {
         ui_session_because(&a->session, by, i + 1 < a->stops.n);
         ui_app_save_stop(a, a->stops.text[i]);
     }
-    if (!quiet) ui_app_say(a, UI_NOTICE, "the stop strings are what they were");
+    if (!quiet) ui_app_say(a, UI_NOTICE, "stop strings restored");
     return true;
 }
 
@@ -147,7 +143,7 @@ static bool undo_change(UiApp *a, bool *ok) {
     bool several;
     const UiStep *s = ui_tree_undo(&a->session.tree, &to);
     if (a->unanswered != 0 && ui_app_branch_back(a)) {
-        ui_app_say(a, UI_NOTICE, "the answer before is there again");
+        ui_app_say(a, UI_NOTICE, "previous answer restored");
         *ok = true;
         return true;
     }
@@ -156,7 +152,7 @@ static bool undo_change(UiApp *a, bool *ok) {
     (void)snprintf(by, sizeof by, "%s", s->by);
     *ok = take_back(a, &several);
     if (*ok && moved && is_version(by))
-        ui_app_say(a, UI_NOTICE, "the version before is there again%s", what_is_next(a));
+        ui_app_say(a, UI_NOTICE, "previous version restored%s", what_is_next(a));
     else if (moved ? *ok : several)
         ui_app_say(a, UI_NOTICE, "undid /%s%s", by, what_is_next(a));
     return true;
@@ -292,7 +288,7 @@ bool ui_cmd_redo(UiApp *a, const char *name, const char *args) {
         if (!make_again(a)) return false;
         exchanges += kind == UI_STEP_EXCHANGE;
         if (kind == UI_STEP_MOVED && is_version(by))
-            ui_app_say(a, UI_NOTICE, "the other version is there again");
+            ui_app_say(a, UI_NOTICE, "other version restored");
         else if (kind == UI_STEP_MOVED || several)
             ui_app_say(a, UI_NOTICE, "redid /%s", by);
     }

@@ -33,6 +33,10 @@ void ui_session_because(UiSession *s, const char *by, bool more) {
     s->more = more;
 }
 
+void ui_session_put_text(void *arg, QSFLogPart part, const char *s, size_t len) {
+    if (part == QSF_LOG_IS_TEXT) (void)ui_buf_add(arg, s, len);
+}
+
 const QSFChatLog *ui_session_texts(const UiSession *s) { return s->log ? s->log : s->scratch; }
 
 uint64_t ui_session_held(const UiSession *s) { return ui_tree_bytes(&s->tree); }

@@ -72,6 +72,8 @@ bool ui_session_simple(UiSession *s, QSFLogKind kind, const char *name, const ch
 /* The records that follow belong to a change that this command makes (NULL: none in particular), and
  * with more to the same one as the record after them. Until it is called again. by must stay valid. */
 void ui_session_because(UiSession *s, const char *by, bool more);
+/* For qsf_chatlog_texts: appends the texts to the UiBuf arg. */
+void ui_session_put_text(void *arg, QSFLogPart part, const char *s, size_t len);
 /* The log that has the texts of the messages in s->tree, or NULL. */
 const QSFChatLog *ui_session_texts(const UiSession *s);
 /* Bytes of memory that the tree takes. */

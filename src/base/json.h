@@ -49,6 +49,10 @@ const char *qsf_json_string(const QsfJson *v, size_t *len);
 int64_t qsf_json_int(const QsfJson *v, int64_t fallback);
 double qsf_json_real(const QsfJson *v, double fallback);
 bool qsf_json_bool(const QsfJson *v, bool fallback);
+/* Is v this boolean? v may be NULL. */
+static inline bool qsf_json_is(const QsfJson *v, bool value) {
+    return v != NULL && qsf_json_bool(v, !value) == value;
+}
 
 /* Appends a JSON string to b, with quotes. Ill-formed UTF-8 becomes U+FFFD. */
 void qsf_json_put_string(QsfStrbuf *b, const char *s, size_t len);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/ascii.h"
 #include "src/base/checked.h"
 #include "src/base/utf8.h"
 
@@ -48,12 +49,9 @@ static int hex4(const QsfJsonScan *s, size_t at, uint32_t *out) {
     *out = 0;
     if (s->len - at < 4) return -1;
     for (size_t i = at; i < at + 4; i++) {
-        char c = s->text[i];
-        unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : 16u;
-        if (c >= 'a' && c <= 'f') digit = (unsigned)(c - 'a') + 10;
-        if (c >= 'A' && c <= 'F') digit = (unsigned)(c - 'A') + 10;
-        if (digit > 15) return -1;
-        *out = *out * 16 + digit;
+        const int digit = qsf_hex_digit(s->text[i]);
+        if (digit < 0) return -1;
+        *out = *out << 4 | (uint32_t)digit;
     }
     return 0;
 }

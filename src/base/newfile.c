@@ -8,6 +8,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "src/base/paths.h"
+
 static int failed(const QsfNewFile *f, const char *what, int why, QsfErr *err) {
     if (why == ENOMEM) return qsf_err_memory(err, "%s", f->path);
     return qsf_err_set(err, QSF_E_RUNTIME, "%s: cannot %s: %s", f->path, what, strerror(why));
@@ -25,7 +27,7 @@ int qsf_newfile_create(QsfNewFile *f, const char *path, QsfErr *err) {
 }
 
 static int give_name(QsfNewFile *f, QsfErr *err) {
-    int why = qsf_savefile_replace(&f->file, qsf_savefile_base(f->path));
+    int why = qsf_savefile_replace(&f->file, qsf_path_name(f->path));
     if (why == 0) return QSF_OK;
     return failed(f, f->file.temp[0] != '\0' ? "rename it" : "give it its name", why, err);
 }

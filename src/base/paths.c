@@ -29,6 +29,16 @@ bool qsf_path_data_home(char out[QSF_PATH_MAX]) { return xdg("XDG_DATA_HOME", "/
 bool qsf_path_state_home(char out[QSF_PATH_MAX]) { return xdg("XDG_STATE_HOME", "/.local/state", out); }
 bool qsf_path_config_home(char out[QSF_PATH_MAX]) { return xdg("XDG_CONFIG_HOME", "/.config", out); }
 
+const char *qsf_path_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+bool qsf_path_is_dir(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 /* Finds the directory of the running program; false if the system does not report it. */
 static bool exe_dir(char out[QSF_PATH_MAX]) {
     if (!qsf_program_path(out, QSF_PATH_MAX)) return false;

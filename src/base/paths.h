@@ -21,6 +21,10 @@ bool qsf_path_config_home(char out[QSF_PATH_MAX]);
 bool qsf_path_data(const char *sub, char out[QSF_PATH_MAX]);
 /* Concatenates a, b and c. False, with out empty, if the result is too long. */
 bool qsf_path_join(char out[QSF_PATH_MAX], const char *a, const char *b, const char *c);
+/* Returns what follows the last slash of path, or path. */
+const char *qsf_path_name(const char *path);
+/* Is path a directory, or a link to one? */
+bool qsf_path_is_dir(const char *path);
 /* Creates path and its parents like mkdir -p, with mode 0700. QSF_E_RUNTIME with path and reason. */
 int qsf_path_make_dirs(const char *path, QsfErr *err);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "qsf_system.h"
+#include "src/base/paths.h"
 #include "src/base/platform.h"
 
 #define PRIVATE_MODE 0600
@@ -30,11 +31,6 @@ static atomic_bool always_named;
 void qsf_savefile_always_named(bool on) { atomic_store(&always_named, on); }
 
 /* ---- names */
-
-const char *qsf_savefile_base(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
 
 void qsf_savefile_part(char *name, const char *stem) {
     static atomic_uint count;
@@ -61,7 +57,7 @@ static bool name_part(QSFSaveFile *f) {
 }
 
 static int open_folder(const char *path) {
-    size_t n = (size_t)(qsf_savefile_base(path) - path);
+    size_t n = (size_t)(qsf_path_name(path) - path);
     char *folder = n > 0 ? strndup(path, n) : strdup(".");
     int fd = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (folder != NULL && fd < 0 && errno == EACCES) fd = qsf_os_open_unlisted(folder);
@@ -125,7 +121,7 @@ static int open_named(QSFSaveFile *f, mode_t mode) {
 }
 
 int qsf_savefile_create(QSFSaveFile *f, const char *path, mode_t mode, const char *stem) {
-    const char *base = qsf_savefile_base(path);
+    const char *base = qsf_path_name(path);
     *f = (QSFSaveFile){ .fd = -1, .dir = -1 };
     if (*base == '\0') return EISDIR;
     if (stem == NULL) stem = base;
@@ -223,7 +219,7 @@ static int publish_over(QSFSaveFile *f, const char *name) {
 }
 
 int qsf_savefile_publish(QSFSaveFile *f, const char *path, bool overwrite) {
-    const char *name = qsf_savefile_base(path);
+    const char *name = qsf_path_name(path);
     int why = qsf_savefile_sync(f);
     if (why == 0) why = overwrite ? publish_over(f, name) : publish_new(f, name);
     return why != 0 ? why : qsf_savefile_sync_folder(f);

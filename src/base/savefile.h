@@ -30,8 +30,6 @@ int qsf_savefile_sync_folder(const QSFSaveFile *f);
 
 /* Writes stem and a random ending to name, which has room for strlen(stem) + QSF_PART_EXTRA bytes. */
 void qsf_savefile_part(char *name, const char *stem);
-/* The last part of path. */
-const char *qsf_savefile_base(const char *path);
 
 /* Test hook: as if no file system had files without a name. */
 void qsf_savefile_always_named(bool on);

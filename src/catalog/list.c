@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/base/paths.h"
 #include "src/base/platform.h"
 #include "src/catalog/walk.h"
 #include "src/file/dirhint.h"
@@ -143,8 +144,7 @@ void qsf_models_free(QSFModelList *l) {
 
 bool qsf_model_is_folder(const char *path) {
     static const char *const own[] = { "config.json", "tokenizer.json", "tokenizer.model" };
-    struct stat st;
-    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode) || qsf_dir_has_weights(path)) return false;
+    if (!qsf_path_is_dir(path) || qsf_dir_has_weights(path)) return false;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         char file[QSF_PATH_MAX];
         if (qsf_path_join(file, path, "/", own[i]) && access(file, F_OK) == 0) return false;

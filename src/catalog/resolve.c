@@ -17,20 +17,15 @@
 #define SECONDS 2.0
 #define SHOWN   6 /* names in a hint */
 
-static const char *base_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* How well a model has this name: 0 = not at all. */
 typedef enum Match { MATCH_NOT, MATCH_TAG, MATCH_CASE, MATCH_EXACT } Match;
 
 /* NAME means NAME:latest in Ollama, and NAME:TAG if there is only that. */
 static Match match_of(const QSFModelEntry *e, const char *name) {
     const size_t n = strlen(name);
-    if (strcmp(e->name, name) == 0 || strcmp(base_of(e->path), name) == 0) return MATCH_EXACT;
+    if (strcmp(e->name, name) == 0 || strcmp(qsf_path_name(e->path), name) == 0) return MATCH_EXACT;
     if (strncmp(e->name, name, n) == 0 && strcmp(e->name + n, ":latest") == 0) return MATCH_EXACT;
-    if (strcasecmp(e->name, name) == 0 || strcasecmp(base_of(e->path), name) == 0) return MATCH_CASE;
+    if (strcasecmp(e->name, name) == 0 || strcasecmp(qsf_path_name(e->path), name) == 0) return MATCH_CASE;
     return strncmp(e->name, name, n) == 0 && e->name[n] == ':' ? MATCH_TAG : MATCH_NOT;
 }
 
@@ -94,18 +89,18 @@ static void say_near(const QSFModelList *l, const char *name, char *hint, size_t
     if (names == NULL) return;
     for (size_t i = 0; i < l->n; i++) {
         names[2 * i] = l->items[i].name;
-        names[2 * i + 1] = base_of(l->items[i].path);
+        names[2 * i + 1] = qsf_path_name(l->items[i].path);
     }
     const char *ask = ": no such model; did you mean ";
-    const char *near = qsf_nearest(base_of(name), names, 2 * l->n);
-    if (near == NULL && base_of(name) != name) near = qsf_nearest(name, names, 2 * l->n);
+    const char *near = qsf_nearest(qsf_path_name(name), names, 2 * l->n);
+    if (near == NULL && qsf_path_name(name) != name) near = qsf_nearest(name, names, 2 * l->n);
     if (near != NULL) {
         put_clean(&b, name);
         qsf_strbuf_adds(&b, ask);
         put_clean(&b, near);
     }
     for (size_t i = 0; near == NULL && i < l->n && shown < SHOWN; i++) {
-        if (!contains(l->items[i].name, base_of(name))) continue;
+        if (!contains(l->items[i].name, qsf_path_name(name))) continue;
         if (shown == 0) put_clean(&b, name);
         qsf_strbuf_adds(&b, shown++ > 0 ? ", " : ask);
         put_clean(&b, l->items[i].name);
@@ -126,7 +121,7 @@ static void say_folder(const char *dir, char *hint, size_t cap) {
                                    : ": this is a folder; name one of the models in it: ");
     for (size_t i = 0; i < l.n && i < SHOWN; i++) {
         qsf_strbuf_adds(&b, i > 0 ? ", " : "");
-        put_clean(&b, base_of(l.items[i].path));
+        put_clean(&b, qsf_path_name(l.items[i].path));
     }
     if (l.n > SHOWN) qsf_strbuf_addf(&b, " and %zu more", l.n - SHOWN);
     qsf_models_free(&l);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/ascii.h"
 #include "src/file/dirhint.h"
 
 #define PARTS_MOST 1000u /* of a model in several files */
@@ -75,11 +76,6 @@ void qsf_walk_each(QsfWalk *w, bool files, void (*fn)(QsfWalk *w, const char *na
 
 /* ---- models ---- */
 
-static bool ends_with(const char *s, const char *end) {
-    const size_t n = strlen(s), k = strlen(end);
-    return n > k && strcmp(s + n - k, end) == 0;
-}
-
 /* Bytes of NAME-00001-of-00003.gguf up to its number, with *n = 3; 0: it is whole. *first: it is number 1. */
 static size_t part_stem(const char *name, unsigned *n, bool *first) {
     static const char form[] = "-00001-of-00003.gguf";
@@ -131,8 +127,8 @@ static void on_file(QsfWalk *w, const char *file, void *arg) {
     char name[256];
     unsigned parts = 0;
     bool first = true;
-    const bool gguf = ends_with(file, ".gguf");
-    if ((!gguf && !ends_with(file, ".qsf")) || strstr(file, "mmproj") != NULL) return;
+    const bool gguf = qsf_ends_with(file, ".gguf");
+    if ((!gguf && !qsf_ends_with(file, ".qsf")) || strstr(file, "mmproj") != NULL) return;
     size_t stem = gguf ? part_stem(file, &parts, &first) : 0;
     if (!first) return;
     const uint64_t more = stem > 0 ? other_parts(w, stem, strlen(file), parts) : 0;
@@ -143,7 +139,7 @@ static void on_file(QsfWalk *w, const char *file, void *arg) {
 
 static void on_weights(QsfWalk *w, const char *file, void *arg) {
     struct stat st;
-    if (ends_with(file, ".safetensors") && stat(w->path, &st) == 0 && st.st_size > 0)
+    if (qsf_ends_with(file, ".safetensors") && stat(w->path, &st) == 0 && st.st_size > 0)
         *(uint64_t *)arg += (uint64_t)st.st_size;
 }
 

@@ -34,10 +34,6 @@ struct QsfCallParams {
     Alternative alternative[ALTERNATIVES]; /* (n) */
 };
 
-static bool is_bool(const QsfJson *v, bool which) {
-    return v != NULL && qsf_json_type(v) == QSF_JSON_BOOL && qsf_json_bool(v, !which) == which;
-}
-
 static bool is_text(const QsfJson *v, const char *text) {
     const char *s = qsf_json_string(v, NULL);
     return s != NULL && strcmp(s, text) == 0;
@@ -55,8 +51,8 @@ static int fail(const char *path, QsfErr *err, const char *why) {
 
 static int add_part(QsfCallParams *p, Alternative *a, const QsfJson *schema, const char *path, QsfErr *err) {
     uint32_t k = 0;
-    if (is_bool(schema, true)) return QSF_OK;
-    a->never = a->never || is_bool(schema, false);
+    if (qsf_json_is(schema, true)) return QSF_OK;
+    a->never = a->never || qsf_json_is(schema, false);
     if (a->never) return QSF_OK;
     if (qsf_json_type(schema) != QSF_JSON_OBJECT)
         return fail(path, err, "a schema is an object, true or false");
@@ -160,7 +156,7 @@ static const QsfJson *schema_of(const Node *part, const char *key, const char **
 static bool is_forbidden(const QsfCallParams *p, const Alternative *a, const char *key) {
     const char *from;
     for (uint32_t i = 0; i < a->n; i++)
-        if (is_bool(schema_of(part_of(p, a, i), key, &from), false)) return true;
+        if (qsf_json_is(schema_of(part_of(p, a, i), key, &from), false)) return true;
     return false;
 }
 
@@ -191,7 +187,7 @@ static uint32_t count_schemas(const QsfCallParams *p, const Alternative *a, cons
     *one = NULL;
     for (uint32_t i = 0; i < a->n; i++) {
         const QsfJson *v = schema_of(part_of(p, a, i), key, &from);
-        if (v == NULL || is_bool(v, true)) continue;
+        if (v == NULL || qsf_json_is(v, true)) continue;
         *one = v;
         n++;
     }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "src/base/ascii.h"
+
 #define REFERENCES 8u /* that lead from one to the next */
 #define KEY        256u
 
@@ -18,18 +20,13 @@ static bool is_note(const char *key) {
     return false;
 }
 
-static int hex(char c) {
-    const char *digits = "0123456789abcdef", *at = c != '\0' ? strchr(digits, c | (c >= 'A' ? 32 : 0)) : NULL;
-    return at != NULL ? (int)(at - digits) : -1;
-}
-
 /* The next key of "/KEY/KEY", in which ~1 is a slash, ~0 a tilde and %HH a byte; NULL: it is too long. */
 static const char *next_key(const char *at, char key[KEY]) {
     size_t n = 0;
     for (at++; *at != '\0' && *at != '/' && n + 1 < KEY; at++) {
         char c = *at;
-        if (c == '%' && hex(at[1]) >= 0 && hex(at[2]) >= 0) {
-            c = (char)(hex(at[1]) * 16 + hex(at[2]));
+        if (c == '%' && qsf_hex_digit(at[1]) >= 0 && qsf_hex_digit(at[2]) >= 0) {
+            c = (char)(qsf_hex_digit(at[1]) * 16 + qsf_hex_digit(at[2]));
             at += 2;
         }
         const bool escape = c == '~' && (at[1] == '0' || at[1] == '1');
@@ -110,8 +107,7 @@ static bool are_words(const Says *s) {
 
 QsfCallValue qsf_call_value(const QsfJson *root, const QsfJson *schema) {
     const QsfJson *to = qsf_call_schema(root, schema);
-    if (schema == NULL || (qsf_json_type(to) == QSF_JSON_BOOL && qsf_json_bool(to, false)))
-        return QSF_CALL_ANY;
+    if (schema == NULL || qsf_json_is(to, true)) return QSF_CALL_ANY;
     if (to == NULL || qsf_json_type(to) != QSF_JSON_OBJECT) return QSF_CALL_VALUE;
     const Says s = read_schema(to);
     const bool string = is(qsf_json_string(s.type, NULL), "string"), listed = s.list != NULL || s.one != NULL;

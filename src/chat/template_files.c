@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "qsf_decode.h"
+#include "src/base/ascii.h"
 #include "src/base/decode.h"
 #include "src/base/file.h"
 #include "src/base/paths.h"
@@ -294,8 +295,7 @@ static int from_parts(const Parts *p, const char *folder, const char *variant, Q
  * chat_template.jinja). variant NULL: the default one. out->name is not changed. QSF_E_MODEL, QSF_E_USAGE (no
  * such variant). */
 static int chat_config_read(const char *path, const char *variant, QsfChatFile *out, QsfErr *err) {
-    struct stat st;
-    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {
+    if (!qsf_path_is_dir(path)) {
         int rc = read_json(path, &out->config, &out->damage, err);
         return rc == QSF_OK ? from_json(out->config, path, variant, out, err) : rc;
     }
@@ -312,12 +312,7 @@ static int chat_config_read(const char *path, const char *variant, QsfChatFile *
 /* --- files and names --- */
 
 /* A directory or a .json file is a model's configuration. */
-static bool is_config(const char *path) {
-    struct stat st;
-    size_t len = strlen(path), end = strlen(".json");
-    return (len > end && strcmp(path + len - end, ".json") == 0) ||
-           (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
-}
+static bool is_config(const char *path) { return qsf_ends_with(path, ".json") || qsf_path_is_dir(path); }
 
 void qsf_chat_file_free(QsfChatFile *f) {
     free(f->text);

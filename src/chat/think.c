@@ -7,6 +7,8 @@
 #include "qsf_engine.h"
 #include "src/chat/think_impl.h"
 
+#include "src/base/ascii.h"
+
 /* openai/harmony; ggml-org/llama.cpp common/chat.cpp for the recipients of Muse; upstage/Solar-Open-100B and
  * moonshotai/Kimi-K3, by their templates. */
 #define COMMENTARY "<|channel|>commentary<|message|>"
@@ -199,20 +201,16 @@ static size_t without_blanks(const char *text, size_t from, size_t len) {
     return len;
 }
 
-static bool begins(const char *text, size_t len, const char *with) {
-    return strlen(with) <= len && memcmp(text, with, strlen(with)) == 0;
-}
-
 /* The tags that the text begins with; close is "" where the format has none. */
 static QsfThinkTags tags_of(const char *text, size_t len) {
     for (size_t i = 0; i < QSF_TAGS; i++)
-        if (begins(text, len, qsf_tags[i].open)) return qsf_tags[i];
+        if (qsf_begins_with(text, len, qsf_tags[i].open)) return qsf_tags[i];
     for (size_t i = 0; i < COUNT(dialects); i++) {
         const char *open = dialects[i].d.reasoning;
         open += qsf_think_blanks(open, strlen(open));
-        if (begins(text, len, open)) return (QsfThinkTags){ open, "" };
+        if (qsf_begins_with(text, len, open)) return (QsfThinkTags){ open, "" };
     }
-    if (begins(text, len, COMMENTARY)) return (QsfThinkTags){ COMMENTARY, "" };
+    if (qsf_begins_with(text, len, COMMENTARY)) return (QsfThinkTags){ COMMENTARY, "" };
     return (QsfThinkTags){ "", "" };
 }
 
@@ -259,7 +257,7 @@ static size_t next_block(const QsfThinkTags *t, const char *text, size_t at, siz
     while ((found = memmem(text + at, len - at, t->close, close)) != NULL) {
         at = (size_t)(found - text) + close;
         const size_t next = at + qsf_think_blanks(text + at, len - at);
-        if (next < len && !begins(text + next, len - next, t->open)) continue;
+        if (next < len && !qsf_begins_with(text + next, len - next, t->open)) continue;
         *end = (size_t)(found - text);
         return next;
     }

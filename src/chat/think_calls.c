@@ -7,13 +7,11 @@
 
 #include "src/chat/think_impl.h"
 
+#include "src/base/ascii.h"
+
 /* Stands for the content in the rendering. No template contains it. */
 #define HELD  "Zqcallk"
 #define LABEL "[tool call to="
-
-static bool begins(const char *text, size_t len, const char *with) {
-    return len >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
-}
 
 /* No token of the format is made of these. */
 static bool is_of_name(char c) {
@@ -23,7 +21,7 @@ static bool is_of_name(char c) {
 /* The call at the start of the text, without its arguments; its text is what follows. */
 static bool read_label(const char *text, size_t len, QsfCallPart *p) {
     const size_t at = strlen(LABEL);
-    if (!begins(text, len, LABEL)) return false;
+    if (!qsf_begins_with(text, len, LABEL)) return false;
     const char *end = memmem(text + at, len - at, "] ", 2);
     if (end == NULL || end == text + at) return false;
     *p = (QsfCallPart){ text + at, (size_t)(end - text) - at, end + 2, len - (size_t)(end + 2 - text) };
@@ -98,12 +96,13 @@ static bool has(const Put *p, const char *token) {
 /* Calls of functions are commentary and have JSON; those of built-in tools are part of the analysis. */
 static int put_head(Put *p, const QsfCallPart *call) {
     const bool harmony = p->t->format == QSF_THINK_HARMONY,
-               function = begins(call->name, call->name_len, "functions.");
+               function = qsf_begins_with(call->name, call->name_len, "functions.");
     int rc = own(p, p->d->next);
     if (rc == QSF_OK && harmony) rc = own(p, function ? "<|channel|>commentary" : "<|channel|>analysis");
     if (rc == QSF_OK) rc = own(p, " to=");
     if (rc == QSF_OK) rc = qsf_rendered_add(&p->out, call->name, call->name_len, true, p->err);
-    if (rc == QSF_OK && harmony && function && begins(call->text, call->len, "{") && has(p, "<|constrain|>"))
+    if (rc == QSF_OK && harmony && function && qsf_begins_with(call->text, call->len, "{") &&
+        has(p, "<|constrain|>"))
         rc = own(p, " <|constrain|>json");
     return rc == QSF_OK ? own(p, "<|message|>") : rc;
 }
@@ -129,7 +128,7 @@ static bool is_held(const Put *p, const QsfRendered *r, size_t i) {
     const char *text = r->text.data + r->segs[i].off;
     const size_t len = r->segs[i].len, at = qsf_think_last_message(p->d, &p->out);
     return !r->segs[i].trusted && len == strlen(HELD) && memcmp(text, HELD, len) == 0 &&
-           at < p->out.text.len && begins(p->out.text.data + at, p->out.text.len - at, p->d->next);
+           at < p->out.text.len && qsf_begins_with(p->out.text.data + at, p->out.text.len - at, p->d->next);
 }
 
 /* Length of the token at the start of the text that ends a message, 0 if there is none. */
@@ -137,7 +136,7 @@ static size_t ending(const Put *p, const char *text, size_t len) {
     static const char *const ends[] = { "<|end|>", "<|return|>", "<|call|>" };
     if (p->t->format != QSF_THINK_HARMONY || strcmp(p->end, "<|call|>") != 0) return 0;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (begins(text, len, ends[i])) return strlen(ends[i]);
+        if (qsf_begins_with(text, len, ends[i])) return strlen(ends[i]);
     return 0;
 }
 

@@ -8,6 +8,8 @@
 
 #include "src/chat/think_impl.h"
 
+#include "src/base/ascii.h"
+
 /* Special tokens in a head. */
 #define HEAD_CHANNEL '\x01'
 #define HEAD_TOKEN   '\x02'
@@ -99,10 +101,6 @@ typedef struct Word {
 
 static bool is(Word w, const char *text) { return w.len == strlen(text) && memcmp(w.text, text, w.len) == 0; }
 
-static bool begins(const char *text, size_t len, const char *with) {
-    return len >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
-}
-
 /* The word at `at`: up to white space or a token. */
 static Word word_at(const QsfThinkSplit *s, size_t at) {
     size_t end = at;
@@ -123,7 +121,7 @@ static Word recipient_of(const QsfThinkSplit *s) {
     Word w = { s->head, 0 };
     for (size_t i = 0; i < s->head_len; i++) {
         bool starts = i == 0 || (unsigned char)s->head[i - 1] <= ' ';
-        if (starts && begins(s->head + i, s->head_len - i, "to=")) w = word_at(s, i + 3);
+        if (starts && qsf_begins_with(s->head + i, s->head_len - i, "to=")) w = word_at(s, i + 3);
     }
     return w;
 }
@@ -134,7 +132,7 @@ static const char *const foreign[] = { "user", "system", "developer", "tool" };
 static bool is_foreign(Word role) {
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
         if (is(role, foreign[i])) return true;
-    return begins(role.text, role.len, "functions.");
+    return qsf_begins_with(role.text, role.len, "functions.");
 }
 
 /* Ends the turn if the head of a message that the model began has another role. */
@@ -296,7 +294,7 @@ static void block_token(QsfThinkSplit *s, Word w, QsfThinkPut put, void *arg) {
         begin_call(s, put, arg);
     } else if (is(w, "<|tool_call:args|>")) {
         emit(put, arg, false, "] ");
-    } else if (is(w, "<|tool_calls|>") || begins(w.text, w.len, call)) {
+    } else if (is(w, "<|tool_calls|>") || qsf_begins_with(w.text, w.len, call)) {
         s->heading = false; /* an id follows the beginning of a call, nothing its end */
         s->part = QSF_PART_SILENT;
     } else if (is(w, "<|end|>") || is(w, "<|flush|>") || is(w, "<|calls|>")) {
@@ -323,8 +321,8 @@ static void emit_attribute(Word w, QsfThinkPut put, void *arg) {
     for (size_t i = 0, n; i < w.len; i += n) {
         const char *next = memchr(w.text + i + 1, '&', w.len - i - 1);
         n = next != NULL ? (size_t)(next - w.text) - i : w.len - i;
-        const bool quoted = begins(w.text + i, n, quote);
-        const bool entity = quoted || begins(w.text + i, n, ampersand);
+        const bool quoted = qsf_begins_with(w.text + i, n, quote);
+        const bool entity = quoted || qsf_begins_with(w.text + i, n, ampersand);
         const size_t skip = quoted ? strlen(quote) : entity ? strlen(ampersand) : 0;
         if (entity) emit_quoted(put, arg, quoted ? "\"" : "&", 1);
         emit_quoted(put, arg, w.text + i + skip, n - skip);

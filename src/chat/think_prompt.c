@@ -8,6 +8,8 @@
 #include "qsf_engine.h"
 #include "src/chat/think_impl.h"
 
+#include "src/base/ascii.h"
+
 static bool blank(char c) { return qsf_think_blanks(&c, 1) == 1; }
 
 /* Start of the tag at the end of the prompt, or its length. Only the template's own text counts. */
@@ -31,7 +33,7 @@ void qsf_think_cut(QsfRendered *r, size_t at) {
 /* Length of the token of the format at the start of the text, 0 if there is none. */
 static size_t token_at(const QsfThinkDialect *d, const char *text, size_t len) {
     for (const char *const *t = d->tokens; *t != NULL; t++)
-        if (strlen(*t) <= len && memcmp(text, *t, strlen(*t)) == 0) return strlen(*t);
+        if (qsf_begins_with(text, len, *t)) return strlen(*t);
     return 0;
 }
 

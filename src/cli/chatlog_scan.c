@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/ascii.h"
 #include "src/base/jsonscan.h"
 #include "src/base/utf8.h"
 #include "src/cli/chatlog_path.h"
@@ -123,14 +124,11 @@ static void emit_code(QsfLogScan *s, QsfLogString *d, uint32_t cp) {
 }
 
 static bool hex4(QsfLogScan *s, uint32_t *out) {
-    static const char digits[] = "0123456789abcdefABCDEF";
     *out = 0;
     for (int i = 0; i < 4; i++) {
-        const int c = next(s);
-        const char *p = c > 0 ? strchr(digits, c) : NULL;
-        if (p == NULL) return false;
-        const uint32_t digit = (uint32_t)(p - digits);
-        *out = *out * 16 + (digit > 15 ? digit - 6 : digit);
+        const int c = next(s), digit = c > 0 ? qsf_hex_digit((char)c) : -1;
+        if (digit < 0) return false;
+        *out = *out << 4 | (uint32_t)digit;
     }
     return true;
 }

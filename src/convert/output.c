@@ -7,6 +7,8 @@
 
 #include "src/convert/convert.h"
 
+#include "src/base/ascii.h"
+
 static bool is_same(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
@@ -14,11 +16,6 @@ static bool is_same(const struct stat *a, const struct stat *b) {
 static bool is_file(const struct stat *out, const char *path) {
     struct stat in;
     return path != NULL && stat(path, &in) == 0 && is_same(&in, out);
-}
-
-static bool ends_with(const char *path, const char *end) {
-    const size_t n = strlen(path), k = strlen(end);
-    return n > k && strcmp(path + n - k, end) == 0;
 }
 
 /* The folder of a file, whose path is cut. */
@@ -33,7 +30,7 @@ static const char *folder_of(char *path) {
 static bool is_in_directory(const char *output, const char *dir) {
     char path[PATH_MAX];
     struct stat in, folder;
-    if (ends_with(output, ".gguf") || ends_with(output, ".qsf")) return false;
+    if (qsf_ends_with(output, ".gguf") || qsf_ends_with(output, ".qsf")) return false;
     const int n = snprintf(path, sizeof path, "%s", output);
     return n > 0 && (size_t)n < sizeof path && stat(dir, &in) == 0 && stat(folder_of(path), &folder) == 0 &&
            is_same(&in, &folder);

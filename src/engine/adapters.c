@@ -180,12 +180,7 @@ bool qsf_adapters_explain(const char *value, char *dst, size_t cap) {
     return !settle(value, list, dst, cap) && dst[0] != '\0';
 }
 
-static void get_adapters(const QSFSettings *s, const void *p, char *dst, size_t cap) {
-    (void)s;
-    snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "off" : (const char *)p);
-}
-
-const QsfSettingKind qsf_kind_adapters = { set_adapters, get_adapters,
+const QsfSettingKind qsf_kind_adapters = { set_adapters, qsf_setting_get_list,
                                            "FILE[:SCALE], in a setting several separated by commas, or off" };
 
 /* ---- opening ---- */

@@ -50,12 +50,7 @@ static bool set_file(const QSFSetting *row, QSFSettings *s, void *p, const char 
     snprintf(p, QSF_SETTING_LINE, "%s", strcmp(value, "off") == 0 ? "" : value);
     return true;
 }
-static void get_file(const QSFSettings *s, const void *p, char *dst, size_t cap) {
-    (void)s;
-    snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "off" : (const char *)p);
-}
-
-/* Of the rows that share params.grammar; "off" only ends what the same row began. */
+/* For the rows that share params.grammar. "off" ends only a grammar that the same row has set. */
 static bool set_grammar(QSFSettings *s, QSFGrammarKind kind, const char *value) {
     QSFParams *p = &s->params;
     const size_t len = strlen(value);
@@ -99,5 +94,5 @@ GRAMMAR_KIND(words, QSF_GRAMMAR_WORDS, set_grammar,
 
 const QsfSettingKind qsf_kind_template = { set_template, get_template,
                                            "the name of a template or file, at most 255 bytes" };
-const QsfSettingKind qsf_kind_file = { set_file, get_file,
+const QsfSettingKind qsf_kind_file = { set_file, qsf_setting_get_list,
                                        "the name of a file, 1 to 255 bytes, or off (./off is a file)" };

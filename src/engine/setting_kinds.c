@@ -376,7 +376,7 @@ static bool set_texts(const QSFSetting *row, QSFSettings *s, void *p, const char
     (void)s;
     return set_list(p, value, QSF_SETTING_LINE, is_text);
 }
-static void get_list(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+void qsf_setting_get_list(const QSFSettings *s, const void *p, char *dst, size_t cap) {
     (void)s;
     snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "off" : (const char *)p);
 }
@@ -414,9 +414,10 @@ const QsfSettingKind qsf_kind_limit = { set_limit, get_limit, "a whole number fr
 const QsfSettingKind qsf_kind_sentence = { set_sentence, get_text, "one line of at most 255 bytes" };
 const QsfSettingKind qsf_kind_samplers = { set_samplers, get_samplers, "names of stages" };
 const QsfSettingKind qsf_kind_biases = {
-    set_biases, get_list, "TOKEN=X,... with a number or -inf for each text or #id, at most 1023 bytes, or off"
+    set_biases, qsf_setting_get_list,
+    "TOKEN=X,... with a number or -inf for each text or #id, at most 1023 bytes, or off"
 };
-const QsfSettingKind qsf_kind_tokens = { set_tokens, get_list,
+const QsfSettingKind qsf_kind_tokens = { set_tokens, qsf_setting_get_list,
                                          "texts and #ids separated by commas, at most 1023 bytes, or off" };
-const QsfSettingKind qsf_kind_texts = { set_texts, get_list,
+const QsfSettingKind qsf_kind_texts = { set_texts, qsf_setting_get_list,
                                         "texts separated by commas, at most 255 bytes, or off" };

@@ -15,6 +15,8 @@ typedef struct QsfSettingKind {
     const char *expected; /* for the error message; NULL: a number from min to max of the row */
 } QsfSettingKind;
 
+/* The get function of kinds whose value is a text: writes it, or "off" for an empty one. */
+void qsf_setting_get_list(const QSFSettings *s, const void *p, char *dst, size_t cap);
 /* Has the text no control characters? */
 bool qsf_setting_is_plain(const char *value);
 /* Returns the name of a file in which "~/" at the beginning is the home directory, as where no shell has

@@ -7,20 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/ascii.h"
 #include "src/file/source_impl.h"
 
 #define MAX_ENTRIES 10000
-
-static bool ends_with(const char *s, const char *end) {
-    const size_t n = strlen(s), k = strlen(end);
-    return n > k && strcmp(s + n - k, end) == 0;
-}
 
 /* Is it a model in one file, or the first part of one? */
 static bool is_model(const char *name) {
     if (name[0] == '.' || strncmp(name, "mmproj", 6) == 0) return false;
     if (strstr(name, "-of-") != NULL && strstr(name, "-00001-of-") == NULL) return false;
-    return ends_with(name, ".gguf") || ends_with(name, ".qsf");
+    return qsf_ends_with(name, ".gguf") || qsf_ends_with(name, ".qsf");
 }
 
 /* Finds the model file with the first name. */

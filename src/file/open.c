@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "src/base/paths.h"
 #include "src/file/format.h"
 #include "src/file/sniff.h"
 
@@ -27,11 +28,6 @@ static int detect_and_open(QsfSource *s, const QsfWanted *w, QsfErr *err) {
         return formats[i]->open(s, err);
     }
     return qsf_sniff_reject(&s->files[0], head, n, w, err);
-}
-
-static bool is_directory(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* Opens a model or vocabulary whose first file is given. */
@@ -68,7 +64,7 @@ static int open_source(QsfSource **out, const char *path, bool weights, const Qs
     s->ledger = ledger;
     qsf_arena_init(&s->arena, ledger, QSF_MEM_META, "model metadata", 0);
     qsf_arena_init(&s->opening, ledger, QSF_MEM_META, "model headers", 0);
-    int rc = is_directory(path) ? open_dir(s, path, weights, w, base, err) : open_one(s, path, w, err);
+    int rc = qsf_path_is_dir(path) ? open_dir(s, path, weights, w, base, err) : open_one(s, path, w, err);
     qsf_arena_destroy(&s->opening);
     if (rc != QSF_OK) {
         qsf_source_close(s);

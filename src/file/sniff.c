@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "src/base/paths.h"
 #include "src/file/lfs.h"
 #include "src/file/whole.h"
 
@@ -35,8 +36,7 @@ const QsfWanted qsf_wanted_control = { "a control vector", "GGUF", "control vect
 
 /* huggingface/peft, src/peft/utils/constants.py */
 static bool is_adapter(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return strcmp(slash != NULL ? slash + 1 : path, "adapter_model.safetensors") == 0;
+    return strcmp(qsf_path_name(path), "adapter_model.safetensors") == 0;
 }
 
 static bool is_safetensors(const unsigned char *p, size_t n) { return n >= 10 && p[8] == '{' && p[9] == '"'; }

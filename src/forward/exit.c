@@ -39,16 +39,11 @@ bool qsf_forward_can_exit(const QsfForward *f) {
 
 const QsfBlockSet *qsf_forward_exits(const QsfForward *f) { return &f->reduction.exits; }
 
-static QsfSlice residual_before(const QsfForward *f, uint32_t block) {
-    const QsfResidual *r = &f->reduction.residual;
-    return r->slice[r->block[block].first];
-}
-
 /* Only once the head has succeeded does the position count (qsf_exit_decide). */
 void qsf_exit_keep(QsfForward *f, int32_t id) {
     QsfPending *w = &f->reduction.pending;
     if (w->n == 0) w->first = f->past, w->exit = f->reduction.quality.exit;
-    const QsfSlice s = residual_before(f, w->exit);
+    const QsfSlice s = qsf_reduction_residual(f, w->exit);
     w->id[w->n] = id;
     memcpy(w->x + (size_t)w->n * s.width, qsf_col(f, s, 0), s.width * sizeof(float));
 }
@@ -59,7 +54,7 @@ void qsf_exit_keep(QsfForward *f, int32_t id) {
 static int rest_of(QsfForward *f, uint32_t n, bool head, QsfErr *err) {
     const QsfReduction *r = &f->reduction;
     const QsfPending *w = &r->pending;
-    const QsfSlice s = residual_before(f, w->exit);
+    const QsfSlice s = qsf_reduction_residual(f, w->exit);
     int rc = qsf_weights_begin_pass(f->weights, head && qsf_sketch_walks_head(f), err);
     if (rc != QSF_OK) return rc;
     f->past = w->first;
@@ -84,12 +79,12 @@ static int rest_of(QsfForward *f, uint32_t n, bool head, QsfErr *err) {
     return QSF_OK;
 }
 
-/* The first n positions do not wait any more. */
+/* The first n positions no longer wait. */
 static void remove_first(QsfForward *f, uint32_t n) {
     static const QsfBlockSet none;
     QsfReduction *r = &f->reduction;
     QsfPending *w = &r->pending;
-    const size_t width = residual_before(f, w->exit).width;
+    const size_t width = qsf_reduction_residual(f, w->exit).width;
     if (qsf_blocks_equal(&r->holes, &none) && r->exact == w->first) r->exact = w->first + n;
     w->first += n;
     w->n -= n;

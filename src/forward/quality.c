@@ -142,13 +142,13 @@ static void measured_positions(const QsfForward *f, uint32_t *from, uint32_t *to
     *to = f->past + f->n_cols < r->window + 1 ? f->past + f->n_cols : r->window + 1;
 }
 
-static QsfSlice residual_of(const QsfForward *f, uint32_t block) {
+QsfSlice qsf_reduction_residual(const QsfForward *f, uint32_t block) {
     const QsfResidual *r = &f->reduction.residual;
     return r->slice[r->block[block].first];
 }
 
 static void copy_inputs(QsfForward *f, uint32_t block) {
-    const QsfSlice s = residual_of(f, block);
+    const QsfSlice s = qsf_reduction_residual(f, block);
     uint32_t from, to;
     measured_positions(f, &from, &to);
     for (uint32_t pos = from; pos < to; pos++)
@@ -167,7 +167,7 @@ static double difference(const float *x, const float *y, uint32_t n) {
 }
 
 static void compare_outputs(QsfForward *f, uint32_t block) {
-    const QsfSlice s = residual_of(f, block);
+    const QsfSlice s = qsf_reduction_residual(f, block);
     QsfReduction *r = &f->reduction;
     uint32_t from, to;
     measured_positions(f, &from, &to);

@@ -64,6 +64,8 @@ void qsf_reduction_truncate(QsfForward *f, uint32_t n);
 void qsf_reduction_restored(QsfForward *f, uint32_t n);
 /* Step i is the first one of a block, in a pass that measures. */
 void qsf_reduction_border(QsfForward *f, uint32_t i);
+/* Returns the residual stream at the start of a block. */
+QsfSlice qsf_reduction_residual(const QsfForward *f, uint32_t block);
 /* Is the block of step i skipped? */
 bool qsf_reduction_skips(const QsfForward *f, uint32_t i);
 /* Returns how many of n_used experts a position uses, at most. */

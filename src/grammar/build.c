@@ -68,6 +68,14 @@ static bool grow(QsfGrammarBuild *b, void **p, uint32_t n, uint32_t *cap, size_t
     return true;
 }
 
+bool qsf_gbuild_push(QsfGrammarBuild *b, QsfNodeStack *s, uint32_t node) {
+    void *v = s->v;
+    const bool ok = grow(b, &v, s->n, &s->cap, sizeof *s->v, UINT32_MAX);
+    s->v = v;
+    if (ok) s->v[s->n++] = node;
+    return ok;
+}
+
 uint32_t qsf_node_new(QsfGrammarBuild *b, QsfNodeKind kind, uint32_t x, uint32_t y, uint32_t z) {
     void *p = b->nodes;
     const bool ok = grow(b, &p, b->n_nodes, &b->cap_nodes, sizeof *b->nodes, QSF_GBUILD_NODES);

@@ -70,6 +70,13 @@ uint32_t qsf_gbuild_fail(QsfGrammarBuild *b, int code, const char *fmt, ...)
 /* The same for what repetition counts make too large: more than `most` states. */
 uint32_t qsf_gbuild_too_large(QsfGrammarBuild *b, const char *what, uint32_t most);
 uint32_t qsf_gbuild_no_memory(QsfGrammarBuild *b);
+/* Child nodes of the lists that are being compiled, so that a list of any length needs no recursion. */
+typedef struct QsfNodeStack {
+    uint32_t *v; /* (n), freed by the owner */
+    uint32_t n, cap;
+} QsfNodeStack;
+/* Appends a node; false without memory: the build has failed. */
+bool qsf_gbuild_push(QsfGrammarBuild *b, QsfNodeStack *s, uint32_t node);
 /* Counts steps of work that grows faster than the text. Returns false once the build has failed: also when
  * the thread is to stop (interrupt.h), or when these were more steps than QSF_GBUILD_STEPS. */
 bool qsf_gbuild_step(QsfGrammarBuild *b, uint64_t n);

@@ -20,8 +20,8 @@ typedef struct SetRule {
 typedef struct Emitter {
     QsfGrammar *g;
     QsfGrammarBuild *b;
-    uint32_t *stack; /* (n_stack) children of the lists that are being made */
-    uint32_t n_stack, cap_stack, steps;
+    QsfNodeStack stack;
+    uint32_t steps;
     SetRule known[SET_MEMORY];
     uint32_t n_known;
 } Emitter;
@@ -186,29 +186,18 @@ static uint32_t emit_set(Emitter *e, const QsfRange *r, uint32_t n, bool json, u
 
 static uint32_t emit_node(Emitter *e, uint32_t node, uint32_t next);
 
-static bool push(Emitter *e, uint32_t v) {
-    if (e->n_stack == e->cap_stack) {
-        const uint32_t cap = e->cap_stack > 0 ? e->cap_stack * 2 : 64;
-        uint32_t *p = realloc(e->stack, cap * sizeof *p);
-        if (p == NULL) return qsf_gbuild_no_memory(e->b) != 0;
-        e->stack = p;
-        e->cap_stack = cap;
-    }
-    e->stack[e->n_stack++] = v;
-    return true;
-}
-
 static uint32_t emit_list(Emitter *e, uint32_t node, uint32_t next) {
     const bool seq = e->b->nodes[node].kind == QSF_NODE_SEQ;
-    const uint32_t base = e->n_stack;
+    const uint32_t base = e->stack.n;
     uint32_t at = seq ? next : UINT32_MAX;
-    for (uint32_t c = e->b->nodes[node].a; c > 0 && push(e, c); c = e->b->nodes[c].next) {
+    for (uint32_t c = e->b->nodes[node].a; c > 0 && qsf_gbuild_push(e->b, &e->stack, c);
+         c = e->b->nodes[c].next) {
     }
-    while (e->n_stack > base && !e->b->failed) {
-        const uint32_t child = e->stack[--e->n_stack];
+    while (e->stack.n > base && !e->b->failed) {
+        const uint32_t child = e->stack.v[--e->stack.n];
         at = seq ? emit_node(e, child, at) : either(e, emit_node(e, child, next), at);
     }
-    e->n_stack = base;
+    e->stack.n = base;
     return at == UINT32_MAX ? put_fail(e) : at;
 }
 
@@ -286,7 +275,7 @@ int qsf_grammar_emit(QsfGrammar *g, QsfGrammarBuild *b) {
         if (!b->failed) g->start[i] = start;
         if (i % 64 == 0 && qsf_interrupt_check(b->err) != QSF_OK) b->failed = true;
     }
-    free(e.stack);
+    free(e.stack.v);
     g->root = b->root;
     return b->failed ? b->err->code : QSF_OK;
 }

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "src/base/ascii.h"
 #include "src/base/utf8.h"
 
 /* Continues at the last place, because most are asked for in the order of the text. */
@@ -37,17 +38,11 @@ uint32_t qsf_read_code(QsfReadText *r) {
     return code;
 }
 
-static int digit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 uint32_t qsf_read_hex(QsfReadText *r, unsigned n, const char *what) {
     uint32_t v = 0;
     const size_t at = r->at;
     for (unsigned i = 0; i < n; i++) {
-        const int d = digit(qsf_read_peek(r));
+        const int d = qsf_hex_digit(qsf_read_peek(r));
         if (d < 0) return qsf_read_fail(r, at, "the escape %s needs %u hexadecimal digits", what, n);
         v = v << 4 | (uint32_t)d;
         r->at++;

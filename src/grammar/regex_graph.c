@@ -21,8 +21,7 @@ typedef struct Steps {
     QsfGrammarBuild *b;
     Step *step; /* (n) */
     uint32_t n, cap, work;
-    uint32_t *stack;
-    uint32_t n_stack, cap_stack;
+    QsfNodeStack stack;
 } Steps;
 
 static uint32_t put(Steps *s, Step step) {
@@ -43,31 +42,20 @@ static uint32_t split(Steps *s, uint32_t x, uint32_t y) {
     return y == UINT32_MAX ? x : put(s, (Step){ .kind = STEP_SPLIT, .x = x, .y = y });
 }
 
-static bool push(Steps *s, uint32_t v) {
-    if (s->n_stack == s->cap_stack) {
-        const uint32_t cap = s->cap_stack > 0 ? s->cap_stack * 2 : 64;
-        uint32_t *p = realloc(s->stack, cap * sizeof *p);
-        if (p == NULL) return qsf_gbuild_no_memory(s->b) != 0;
-        s->stack = p;
-        s->cap_stack = cap;
-    }
-    s->stack[s->n_stack++] = v;
-    return true;
-}
-
 static uint32_t make(Steps *s, uint32_t node, uint32_t next);
 
 static uint32_t make_list(Steps *s, uint32_t node, uint32_t next) {
     const bool seq = s->b->nodes[node].kind == QSF_NODE_SEQ;
-    const uint32_t base = s->n_stack;
+    const uint32_t base = s->stack.n;
     uint32_t at = seq ? next : UINT32_MAX;
-    for (uint32_t c = s->b->nodes[node].a; c > 0 && push(s, c); c = s->b->nodes[c].next) {
+    for (uint32_t c = s->b->nodes[node].a; c > 0 && qsf_gbuild_push(s->b, &s->stack, c);
+         c = s->b->nodes[c].next) {
     }
-    while (s->n_stack > base && !s->b->failed) {
-        const uint32_t child = s->stack[--s->n_stack];
+    while (s->stack.n > base && !s->b->failed) {
+        const uint32_t child = s->stack.v[--s->stack.n];
         at = seq ? make(s, child, at) : split(s, make(s, child, next), at);
     }
-    s->n_stack = base;
+    s->stack.n = base;
     return at == UINT32_MAX ? put(s, (Step){ .kind = STEP_FAIL }) : at;
 }
 
@@ -198,6 +186,6 @@ QsfGraph *qsf_regex_graph(QsfGrammarBuild *b, uint32_t node, bool search) {
     if (search) at = make_any(&s, any, at);
     QsfGraph *g = qsf_gbuild_step(b, 20ull * s.n) ? number_states(&s, at) : NULL;
     free(s.step);
-    free(s.stack);
+    free(s.stack.v);
     return g;
 }

@@ -108,10 +108,11 @@ uint32_t qsf_schema_array(QsfSchema *s, const QsfSchemaParts *p);               
 uint32_t qsf_schema_object(QsfSchema *s, const QsfSchemaParts *p);                /* schema_object.c */
 
 /* --- schema_common.c: rules that many schemas share, as nodes --- */
-uint32_t qsf_schema_any(QsfSchema *s);   /* any JSON */
-uint32_t qsf_schema_text(QsfSchema *s);  /* any string */
-uint32_t qsf_schema_char(QsfSchema *s);  /* one character of a string */
-uint32_t qsf_schema_comma(QsfSchema *s); /* with or without a blank */
+uint32_t qsf_schema_pair(QsfSchema *s, uint32_t a, uint32_t b); /* a, then b */
+uint32_t qsf_schema_any(QsfSchema *s);                          /* any JSON */
+uint32_t qsf_schema_text(QsfSchema *s);                         /* any string */
+uint32_t qsf_schema_char(QsfSchema *s);                         /* one character of a string */
+uint32_t qsf_schema_comma(QsfSchema *s);                        /* with or without a blank */
 uint32_t qsf_schema_colon(QsfSchema *s);
 uint32_t qsf_schema_any_number(QsfSchema *s, bool integers);
 /* The string as JSON, with quotes; a value. */

@@ -23,10 +23,6 @@ static const QsfJson *rest_of(const QsfJson *schema, const char **key) {
     return qsf_json_get(schema, *key);
 }
 
-static bool is_false(const QsfJson *v) {
-    return v != NULL && qsf_json_type(v) == QSF_JSON_BOOL && !qsf_json_bool(v, true);
-}
-
 static void add_part(QsfSchema *s, const QsfSchemaPart *p, Arrays *a) {
     const char *key, *rest_key;
     const QsfJson *tuple = tuple_of(p->schema, &key), *rest = rest_of(p->schema, &rest_key);
@@ -43,7 +39,7 @@ static void add_part(QsfSchema *s, const QsfSchemaPart *p, Arrays *a) {
         qsf_schema_fail(s, qsf_schema_at(s, p->path, key), "%s has more than %u schemas", key,
                         QSF_SCHEMA_TUPLE);
     if (count > a->tuple) a->tuple = count;
-    if (is_false(rest) || (tuple != NULL && rest == NULL)) {
+    if (qsf_json_is(rest, false) || (tuple != NULL && rest == NULL)) {
         a->closed = true;
         a->why = rest != NULL ? rest_key : key;
         if (count < a->max) a->max = count;
@@ -65,22 +61,15 @@ static uint32_t element(QsfSchema *s, const QsfSchemaParts *p, uint32_t i) {
     return s->b->failed ? 0 : qsf_schema_rule(s, &parts);
 }
 
-static uint32_t pair(QsfSchema *s, uint32_t a, uint32_t b) {
-    const uint32_t list = qsf_node_list(s->b, QSF_NODE_SEQ);
-    qsf_node_add(s->b, list, a);
-    qsf_node_add(s->b, list, b);
-    return list;
-}
-
 /* The elements behind the tuple, of which lo to hi follow. */
 static uint32_t behind(QsfSchema *s, const QsfSchemaParts *p, const Arrays *a) {
     const uint32_t n = a->tuple, lo = a->min > n ? a->min - n : 0;
     const uint32_t hi = a->max == QSF_NO_LIMIT ? QSF_NO_LIMIT : a->max > n ? a->max - n : 0;
     if (hi == 0) return qsf_node_empty(s->b);
-    const uint32_t again = pair(s, qsf_schema_comma(s), element(s, p, n));
+    const uint32_t again = qsf_schema_pair(s, qsf_schema_comma(s), element(s, p, n));
     if (n > 0) return qsf_node_repeat(s->b, again, lo, hi);
     const uint32_t more = qsf_node_repeat(s->b, again, lo > 0 ? lo - 1 : 0, hi == QSF_NO_LIMIT ? hi : hi - 1);
-    const uint32_t all = pair(s, element(s, p, n), more);
+    const uint32_t all = qsf_schema_pair(s, element(s, p, n), more);
     return lo > 0 ? all : qsf_node_repeat(s->b, all, 0, 1);
 }
 
@@ -96,11 +85,11 @@ uint32_t qsf_schema_array(QsfSchema *s, const QsfSchemaParts *p) {
     uint32_t at = behind(s, p, &a);
     for (uint32_t i = a.tuple; i-- > 0 && !s->b->failed;) {
         uint32_t one = element(s, p, i);
-        if (i > 0) one = pair(s, qsf_schema_comma(s), one);
-        at = pair(s, one, at);
+        if (i > 0) one = qsf_schema_pair(s, qsf_schema_comma(s), one);
+        at = qsf_schema_pair(s, one, at);
         if (i >= a.min) at = qsf_node_repeat(s->b, at, 0, 1);
     }
-    const uint32_t list = pair(s, qsf_node_text(s->b, "["), at);
+    const uint32_t list = qsf_schema_pair(s, qsf_node_text(s->b, "["), at);
     qsf_node_add(s->b, list, qsf_node_text(s->b, "]"));
     return list;
 }

@@ -24,7 +24,7 @@ static uint32_t finish(QsfSchema *s, uint32_t rule, bool made, uint32_t body) {
     return qsf_node_rule(s->b, rule);
 }
 
-static uint32_t seq(QsfSchema *s, uint32_t a, uint32_t b) {
+uint32_t qsf_schema_pair(QsfSchema *s, uint32_t a, uint32_t b) {
     const uint32_t list = qsf_node_list(s->b, QSF_NODE_SEQ);
     qsf_node_add(s->b, list, a);
     qsf_node_add(s->b, list, b);
@@ -34,7 +34,9 @@ static uint32_t seq(QsfSchema *s, uint32_t a, uint32_t b) {
 static uint32_t sign_and_blank(QsfSchema *s, int which, const char *sign) {
     uint32_t rule, body = 0;
     const bool made = begin(s, which, &rule);
-    if (made) body = seq(s, qsf_node_text(s->b, sign), qsf_node_repeat(s->b, qsf_node_text(s->b, " "), 0, 1));
+    if (made)
+        body = qsf_schema_pair(s, qsf_node_text(s->b, sign),
+                               qsf_node_repeat(s->b, qsf_node_text(s->b, " "), 0, 1));
     return finish(s, rule, made, body);
 }
 
@@ -79,7 +81,7 @@ static uint32_t number_escape(QsfSchema *s) {
     const uint32_t ways[] = { four_digits(s, 0, "19acefACEF"),  four_digits(s, 1, "19afAF"),
                               four_digits(s, 2, "19afAF"),      four_digits(s, 3, "19afAF"),
                               list_of(s, QSF_NODE_SEQ, low, 4), list_of(s, QSF_NODE_SEQ, pair, 9) };
-    return seq(s, qsf_node_text(b, "u"), list_of(s, QSF_NODE_ALT, ways, 6));
+    return qsf_schema_pair(s, qsf_node_text(b, "u"), list_of(s, QSF_NODE_ALT, ways, 6));
 }
 
 uint32_t qsf_schema_char(QsfSchema *s) {
@@ -93,7 +95,8 @@ uint32_t qsf_schema_char(QsfSchema *s) {
         qsf_charset_negate(&plain);
         const uint32_t escapes[] = { class_of(s, "\"\"\\\\//bbffnnrrtt"), number_escape(s) };
         const uint32_t ways[] = { qsf_node_set(s->b, &plain),
-                                  seq(s, qsf_node_text(s->b, "\\"), list_of(s, QSF_NODE_ALT, escapes, 2)) };
+                                  qsf_schema_pair(s, qsf_node_text(s->b, "\\"),
+                                                  list_of(s, QSF_NODE_ALT, escapes, 2)) };
         body = list_of(s, QSF_NODE_ALT, ways, 2);
         qsf_charset_free(&plain);
     }
@@ -121,15 +124,17 @@ uint32_t qsf_schema_any_number(QsfSchema *s, bool integers) {
     uint32_t rule, body = 0;
     const bool made = begin(s, integers ? INTEGER : NUMBER, &rule);
     if (made) {
-        const uint32_t whole[] = { qsf_node_text(b, "0"), seq(s, class_of(s, "19"), digits(s, 0)) };
+        const uint32_t whole[] = { qsf_node_text(b, "0"),
+                                   qsf_schema_pair(s, class_of(s, "19"), digits(s, 0)) };
         const uint32_t sign = qsf_node_repeat(b, qsf_node_text(b, "-"), 0, 1);
-        body = seq(s, sign, list_of(s, QSF_NODE_ALT, whole, 2));
+        body = qsf_schema_pair(s, sign, list_of(s, QSF_NODE_ALT, whole, 2));
         if (!integers) {
             const uint32_t power[] = { class_of(s, "EEee"), qsf_node_repeat(b, class_of(s, "++--"), 0, 1),
                                        digits(s, 1) };
-            const uint32_t all[] = { body,
-                                     qsf_node_repeat(b, seq(s, qsf_node_text(b, "."), digits(s, 1)), 0, 1),
-                                     qsf_node_repeat(b, list_of(s, QSF_NODE_SEQ, power, 3), 0, 1) };
+            const uint32_t all[] = {
+                body, qsf_node_repeat(b, qsf_schema_pair(s, qsf_node_text(b, "."), digits(s, 1)), 0, 1),
+                qsf_node_repeat(b, list_of(s, QSF_NODE_SEQ, power, 3), 0, 1)
+            };
             body = list_of(s, QSF_NODE_SEQ, all, 3);
         }
     }
@@ -138,8 +143,10 @@ uint32_t qsf_schema_any_number(QsfSchema *s, bool integers) {
 
 /* open (element (comma element)*)? close */
 static uint32_t series(QsfSchema *s, const char *open, uint32_t first, uint32_t again, const char *close) {
-    const uint32_t more = qsf_node_repeat(s->b, seq(s, qsf_schema_comma(s), again), 0, QSF_NO_LIMIT);
-    const uint32_t parts[] = { qsf_node_text(s->b, open), qsf_node_repeat(s->b, seq(s, first, more), 0, 1),
+    const uint32_t more = qsf_node_repeat(s->b, qsf_schema_pair(s, qsf_schema_comma(s), again), 0,
+                                          QSF_NO_LIMIT);
+    const uint32_t parts[] = { qsf_node_text(s->b, open),
+                               qsf_node_repeat(s->b, qsf_schema_pair(s, first, more), 0, 1),
                                qsf_node_text(s->b, close) };
     return list_of(s, QSF_NODE_SEQ, parts, 3);
 }

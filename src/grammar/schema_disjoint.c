@@ -9,10 +9,6 @@
 static bool apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, uint32_t only,
                   unsigned depth);
 
-static bool is_false(const QsfJson *v) {
-    return v != NULL && qsf_json_type(v) == QSF_JSON_BOOL && !qsf_json_bool(v, true);
-}
-
 /* a lists its values, and b allows none of them. */
 static bool values_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path) {
     const QsfJson *one = qsf_json_get(a, "const"), *list = qsf_json_get(a, "enum");
@@ -32,7 +28,7 @@ static bool required_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uin
         const QsfJson *x = name != NULL ? qsf_json_get(in_a, name) : NULL;
         const QsfJson *y = name != NULL ? qsf_json_get(in_b, name) : NULL;
         if (y == NULL) y = qsf_json_get(b, "additionalProperties");
-        if (is_false(y)) return true;
+        if (qsf_json_is(y, false)) return true;
         if (x != NULL && y != NULL && apart(s, x, y, path, QSF_TYPE_ALL, depth)) return true;
     }
     return false;
@@ -90,7 +86,7 @@ static bool half_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_
 static bool apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, uint32_t only,
                   unsigned depth) {
     if (!qsf_gbuild_step(s->b, 100) || depth > APART_DEPTH) return false;
-    if (is_false(a) || is_false(b)) return true;
+    if (qsf_json_is(a, false) || qsf_json_is(b, false)) return true;
     if (qsf_json_type(a) != QSF_JSON_OBJECT || qsf_json_type(b) != QSF_JSON_OBJECT) return false;
     if ((only & qsf_schema_types(s, a, path) & qsf_schema_types(s, b, path)) == 0) return !s->b->failed;
     return half_apart(s, a, b, path, only, depth + 1) || half_apart(s, b, a, path, only, depth + 1);

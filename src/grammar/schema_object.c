@@ -23,10 +23,6 @@ typedef struct Objects {
     uint32_t closed_path;
 } Objects;
 
-static bool is_bool(const QsfJson *v, bool which) {
-    return v != NULL && qsf_json_type(v) == QSF_JSON_BOOL && qsf_json_bool(v, !which) == which;
-}
-
 static Property *find(QsfSchema *s, Objects *o, const char *name) {
     if (!qsf_gbuild_step(s->b, o->n / 2 + 1)) return NULL;
     for (uint32_t i = 0; i < o->n; i++)
@@ -59,7 +55,7 @@ static void add_properties(QsfSchema *s, const QsfSchemaPart *p, Objects *o) {
         for (const void *it = NULL; !s->b->failed && (it = qsf_json_next(all, it, &name, &v)) != NULL;)
             (void)find_or_add(s, o, name, path);
     }
-    if (other != NULL && is_bool(other, false)) {
+    if (other != NULL && qsf_json_is(other, false)) {
         o->closed = true;
         o->closed_path = p->path;
     }
@@ -90,7 +86,7 @@ static void check_forbidden(QsfSchema *s, const QsfSchemaParts *p, Property *one
     for (uint32_t i = 0; i < p->n && qsf_gbuild_step(s->b, 10); i++) {
         const char *key;
         const QsfJson *v = schema_of(p->part[i].schema, one->name, &key);
-        if (!is_bool(v, false)) continue;
+        if (!qsf_json_is(v, false)) continue;
         one->forbidden = true;
         if (one->required)
             qsf_schema_fail(s, p->part[i].path, "required \"%.100s\" is forbidden by %s: nothing is valid",

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/ascii.h"
 #include "src/base/utf8.h"
 #include "src/grammar/schema.h"
 
@@ -79,12 +80,6 @@ bool qsf_schema_known(QsfSchema *s, const QsfJson *schema, uint32_t path) {
 
 /* --- $ref --- */
 
-static int hex(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Takes one name of a pointer that is a fragment of a URI; false if it is too long or not valid. */
 static bool take_name(const char **at, char *out, size_t cap) {
     size_t n = 0;
@@ -92,8 +87,8 @@ static bool take_name(const char **at, char *out, size_t cap) {
     for (; *p != '\0' && *p != '/' && n + 1 < cap; p++) {
         char c = *p;
         if (c == '%') {
-            if (hex(p[1]) < 0 || hex(p[2]) < 0) return false;
-            c = (char)(hex(p[1]) * 16 + hex(p[2]));
+            if (qsf_hex_digit(p[1]) < 0 || qsf_hex_digit(p[2]) < 0) return false;
+            c = (char)(qsf_hex_digit(p[1]) * 16 + qsf_hex_digit(p[2]));
             p += 2;
         }
         if (c == '~') {

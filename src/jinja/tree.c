@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/ascii.h"
 #include "src/base/interrupt.h"
 #include "src/base/utf8.h"
 #include "src/jinja/eval.h"
@@ -177,10 +178,9 @@ bool qsf_j_enter(QsfJParser *p) {
 static uint32_t hex_value(const char *s, size_t n) {
     uint32_t v = 0;
     for (size_t i = 0; i < n; i++) {
-        const char *set = "0123456789abcdef",
-                   *at = s[i] == '\0' ? NULL : strchr(set, s[i] | (s[i] >= 'A' ? 32 : 0));
-        if (at == NULL) return UINT32_MAX;
-        v = v << 4 | (uint32_t)(at - set);
+        const int digit = qsf_hex_digit(s[i]);
+        if (digit < 0) return UINT32_MAX;
+        v = v << 4 | (uint32_t)digit;
     }
     return v;
 }

@@ -12,12 +12,9 @@
 #include <unistd.h>
 
 #include "qsf_system.h"
+#include "src/base/bytes.h"
 #include "src/base/checked.h"
 #include "src/base/crc32.h"
-
-static uint32_t le32(const unsigned char *p) {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
 
 static int damaged(const QsfKlReader *r, uint64_t at, const char *what, QsfErr *err) {
     return qsf_err_set(err, QSF_E_MODEL, "%s: not written by --kl-save: %s (byte offset %llu)", r->file.path,
@@ -32,8 +29,8 @@ static int read_head(QsfKlReader *r, uint64_t *end, QsfErr *err) {
     if (r->file.size < sizeof b) return damaged(r, r->file.size, "it ends in the first 8 bytes", err);
     int rc = qsf_file_pread(&r->file, b, sizeof b, 0, err);
     if (rc != QSF_OK) return rc;
-    a->n_rows = le32(b);
-    a->n_vocab = le32(b + 4);
+    a->n_rows = qsf_get_le32(b);
+    a->n_vocab = qsf_get_le32(b + 4);
     if (a->n_rows == 0) return damaged(r, 0, "it promises no tokens", err);
     if (a->n_vocab == 0) return damaged(r, 4, "it promises no vocabulary", err);
     if (qsf_mul_u64((uint64_t)a->n_rows * a->n_vocab, sizeof(float), &bytes) &&
@@ -72,7 +69,7 @@ static int different(const QsfKlReader *r, uint64_t at, uint32_t have, uint64_t 
 static int read_checksum(const QsfKlReader *r, uint64_t at, uint32_t *out, QsfErr *err) {
     unsigned char b[4];
     int rc = qsf_file_pread(&r->file, b, sizeof b, at, err);
-    *out = rc == QSF_OK ? le32(b) : 0;
+    *out = rc == QSF_OK ? qsf_get_le32(b) : 0;
     return rc;
 }
 
@@ -100,17 +97,17 @@ static int read_about(QsfKlReader *r, uint64_t at, QsfErr *err) {
     int rc = qsf_file_pread(&r->file, b, sizeof b, at, err);
     if (rc != QSF_OK) return rc;
     if (memcmp(b, QSF_KL_MAGIC, 8) != 0) return damaged(r, at, "no QSFDISTR after the rows", err);
-    if (le32(b + 8) != QSF_KL_VERSION && le32(b + 8) != QSF_KL_PLAIN)
+    if (qsf_get_le32(b + 8) != QSF_KL_VERSION && qsf_get_le32(b + 8) != QSF_KL_PLAIN)
         return qsf_err_set(err, QSF_E_MODEL,
                            "%s: file version %u is not supported, expected %u or %u (byte offset %llu)",
-                           r->file.path, (unsigned)le32(b + 8), QSF_KL_PLAIN, QSF_KL_VERSION,
+                           r->file.path, (unsigned)qsf_get_le32(b + 8), QSF_KL_PLAIN, QSF_KL_VERSION,
                            (unsigned long long)at + 8);
-    r->checksums = le32(b + 8) == QSF_KL_VERSION;
-    a->n_ids = le32(b + 12);
-    a->window = le32(b + 16);
-    a->stride = le32(b + 20);
-    a->flags = le32(b + 24);
-    uint32_t n_name = le32(b + 28);
+    r->checksums = qsf_get_le32(b + 8) == QSF_KL_VERSION;
+    a->n_ids = qsf_get_le32(b + 12);
+    a->window = qsf_get_le32(b + 16);
+    a->stride = qsf_get_le32(b + 20);
+    a->flags = qsf_get_le32(b + 24);
+    uint32_t n_name = qsf_get_le32(b + 28);
     if (a->n_ids <= a->n_rows) return damaged(r, at + 12, "more scored tokens than the text can have", err);
     if (a->window < 2 || a->window > QSF_KL_WINDOW)
         return damaged(r, at + 16, "a window that cannot be", err);
@@ -175,13 +172,13 @@ static int same_piece(const QsfKlReader *r, const int32_t *ids, size_t from, siz
     uint64_t at = r->ids_at + (uint64_t)from * sizeof *ids;
     int rc = qsf_file_pread(&r->file, b, n * sizeof *ids, at, err);
     for (size_t i = 0; rc == QSF_OK && i < n; i++)
-        if (le32(b + 4 * i) != (uint32_t)ids[from + i])
+        if (qsf_get_le32(b + 4 * i) != (uint32_t)ids[from + i])
             rc = qsf_err_set(
                 err, QSF_E_MODEL,
                 "%s: was saved for a different text or vocabulary: token %zu is %ld in the file, %ld in "
                 "this text "
                 "(byte offset %llu)",
-                r->file.path, from + i, (long)(int32_t)le32(b + 4 * i), (long)ids[from + i],
+                r->file.path, from + i, (long)(int32_t)qsf_get_le32(b + 4 * i), (long)ids[from + i],
                 (unsigned long long)(at + 4 * i));
     return rc;
 }

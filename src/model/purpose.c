@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "src/base/ascii.h"
 #include "src/file/dtype.h"
 
 #define KEY_SHOWN  120
@@ -201,11 +202,6 @@ static int refuse(const QsfSource *src, const char *key, const char *what, QsfEr
                        qsf_source_path(src), KEY_SHOWN, key, what);
 }
 
-static bool ends_with(const char *s, const char *end) {
-    const size_t n = strlen(s), k = strlen(end);
-    return n >= k && strcmp(s + n - k, end) == 0;
-}
-
 /* ggml-org/ggml docs/gguf.md: the order of weights within tensors. Converters of llama.cpp write all but the
  * first name, each for the order that readers expect. */
 static int check_layout(const QsfSource *src, const char *key, QsfErr *err) {
@@ -238,9 +234,9 @@ static int check_version(const QsfSource *src, QsfErr *err) {
 
 static int check_key(const QsfSource *src, const char *key, QsfMetaType type, uint64_t count, QsfErr *err) {
     const char *what = transformation_of(key);
-    if (what == NULL && ends_with(key, ".adapters.count")) what = "adapters chosen by tokens";
+    if (what == NULL && qsf_ends_with(key, ".adapters.count")) what = "adapters chosen by tokens";
     if (what != NULL && is_set(src, key, type, count)) return refuse(src, key, what, err);
-    return ends_with(key, ".tensor_data_layout") ? check_layout(src, key, err) : QSF_OK;
+    return qsf_ends_with(key, ".tensor_data_layout") ? check_layout(src, key, err) : QSF_OK;
 }
 
 /* Kinds of files that qsf_purpose_check does not know by name. */

@@ -8,6 +8,8 @@
 #include "qsf_decode.h"
 #include "src/run/run.h"
 
+#include "src/base/paths.h"
+
 void run_add_gap(QsfStrbuf *b) {
     if (b->len) qsf_strbuf_adds(b, b->data[b->len - 1] == '\n' ? "\n" : "\n\n");
 }
@@ -18,8 +20,7 @@ static int refuse(const char *path, const char *why) {
 }
 
 static int read_one(const char *path, const RunRoom *room, QsfStrbuf *text) {
-    struct stat st;
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+    if (qsf_path_is_dir(path))
         return refuse(path, "it is a directory; name its files, as in -f DIR/a.txt -f DIR/b.txt");
     const int rc = run_read_text("--file", path, room, text);
     if (rc) return rc;

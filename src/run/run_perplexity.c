@@ -12,6 +12,7 @@
 #include "qsf_text.h"
 #include "src/base/clock.h"
 #include "src/base/json.h"
+#include "src/base/paths.h"
 #include "src/base/platform.h"
 #include "src/engine/number.h"
 #include "src/measure/perplexity.h"
@@ -230,7 +231,7 @@ static int prepare_base(RunPerplexity *m, QsfErr *err) {
 }
 
 static int prepare_save(RunPerplexity *m, QsfErr *err) {
-    const char *slash = strrchr(m->o->model, '/'), *name = slash ? slash + 1 : m->o->model;
+    const char *name = qsf_path_name(m->o->model);
     QsfKlAbout a = { .n_rows = (uint32_t)qsf_score_count(m->p.n, m->p.window, m->p.stride, NULL),
                      .n_vocab = m->rt.model.hp.n_vocab,
                      .complete = true,

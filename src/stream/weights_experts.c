@@ -2,10 +2,6 @@
 /* Experts, wherever they are: pinned, in slots, or streamed through buffers. */
 #include "src/stream/weights_impl.h"
 
-static bool is_pinned(const QsfWeights *w, uint32_t unit) {
-    return w->units[unit].pinned_items == w->units[unit].u.items;
-}
-
 static bool has_arrived(const QsfWeights *w, uint32_t unit) {
     return qsf_weights_have(&w->units[unit]) == w->units[unit].u.items;
 }
@@ -29,7 +25,7 @@ void qsf_weights_learn_use(QsfWeights *w, uint32_t unit) { qsf_expert_pool_learn
 
 static void count_expert(const QsfWeights *w, uint32_t unit) {
     QsfStreamCounters *n = w->counters;
-    const uint64_t missed = !is_pinned(w, unit) && !qsf_weights_has_expert(w, unit);
+    const uint64_t missed = !qsf_weights_pinned(w, unit) && !qsf_weights_has_expert(w, unit);
     qsf_expert_pool_note(w->pool, unit, w->positions == 1, n);
     if (w->positions != 1) return;
     atomic_fetch_add_explicit(&n->expert_uses, 1, memory_order_relaxed);
@@ -42,12 +38,12 @@ static void count_expert(const QsfWeights *w, uint32_t unit) {
 
 void qsf_weights_request(QsfWeights *w, uint32_t unit) {
     count_expert(w, unit);
-    if (w->demand == NULL && !is_pinned(w, unit)) {
+    if (w->demand == NULL && !qsf_weights_pinned(w, unit)) {
         qsf_expert_pool_request(w->pool, unit);
         return;
     }
     for (uint32_t i = unit; i < unit + 2; i++) {
-        if (!is_pinned(w, i))
+        if (!qsf_weights_pinned(w, i))
             qsf_demand_request(w->demand, i);
         else if (!has_arrived(w, i))
             qsf_loader_want(w->loader, i);
@@ -80,7 +76,7 @@ bool qsf_weights_any_order(const QsfWeights *w, uint32_t n) {
 }
 
 bool qsf_weights_has_expert(const QsfWeights *w, uint32_t unit) {
-    if (is_pinned(w, unit)) return has_arrived(w, unit) && has_arrived(w, unit + 1);
+    if (qsf_weights_pinned(w, unit)) return has_arrived(w, unit) && has_arrived(w, unit + 1);
     return w->expert_slots > 0 && qsf_expert_pool_has(w->pool, unit);
 }
 
@@ -108,14 +104,14 @@ void qsf_weights_learned(QsfWeights *w, const uint16_t *uses, uint32_t n, double
 int qsf_weights_wait_expert(QsfWeights *w, uint32_t unit, QsfErr *err) {
     QsfChunk c;
     const uint8_t *data;
-    if (w->demand != NULL || is_pinned(w, unit)) return QSF_OK;
+    if (w->demand != NULL || qsf_weights_pinned(w, unit)) return QSF_OK;
     int rc = qsf_expert_pool_acquire(w->pool, unit, &c, &data, err);
     if (rc == QSF_OK) rc = qsf_expert_pool_acquire(w->pool, unit + 1, &c, &data, err);
     return rc == QSF_OK ? rc : qsf_weights_read_failed(w, rc);
 }
 
 size_t qsf_weights_to_pack(QsfWeights *w, uint32_t unit, uint32_t n_cols) {
-    if (w->demand != NULL || is_pinned(w, unit)) return 0;
+    if (w->demand != NULL || qsf_weights_pinned(w, unit)) return 0;
     return qsf_expert_pool_to_pack(w->pool, unit, n_cols);
 }
 

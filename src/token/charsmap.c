@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "src/base/bytes.h"
 #include "src/base/interrupt.h"
 #include "src/base/utf8.h"
 #include "src/token/spm.h"
@@ -28,10 +29,6 @@ int qsf_charsmap_bytes(const QsfSource *src, uint64_t *bytes, QsfErr *err) {
     return rc;
 }
 
-static uint32_t word_at(const unsigned char *p) {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 static int read_blob(QsfMetaArray *a, unsigned char *blob, QsfErr *err) {
     int rc = QSF_OK;
     for (uint64_t i = 0; i < a->count && rc == QSF_OK; i++) {
@@ -52,7 +49,7 @@ static int load_map(QsfCharsmap *c, const QsfSource *src, QsfMetaArray *a, QsfAr
                    : qsf_err_set(err, QSF_E_MODEL, "%s: %s is too long", qsf_source_path(src), KEY_MAP);
     int rc = read_blob(a, blob, err);
     if (rc != QSF_OK) return rc;
-    uint32_t size = n >= 4 ? word_at(blob) : UINT32_MAX;
+    uint32_t size = n >= 4 ? qsf_get_le32(blob) : UINT32_MAX;
     if (size > n - 4 || size % 4 != 0 || n < 4)
         return qsf_err_set(err, QSF_E_MODEL, "%s: %s: its table needs %u bytes, but the value has %llu",
                            qsf_source_path(src), KEY_MAP, size, (unsigned long long)n);
@@ -77,7 +74,7 @@ int qsf_charsmap_load(QsfCharsmap *c, const QsfSource *src, QsfArena *arena, Qsf
 
 bool qsf_charsmap_active(const QsfCharsmap *c) { return c->n_units > 0 || c->remove_extra; }
 
-static uint32_t unit(const QsfCharsmap *c, uint32_t i) { return word_at(c->units + 4 * (size_t)i); }
+static uint32_t unit(const QsfCharsmap *c, uint32_t i) { return qsf_get_le32(c->units + 4 * (size_t)i); }
 
 static uint32_t base_of(uint32_t unit) { return (unit >> 10) << ((unit & 0x200) >> 6); }
 

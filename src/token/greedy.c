@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "src/base/ascii.h"
 #include "src/base/interrupt.h"
 
 #define BLOCK 16384u /* places at a time; more if a token is longer */
@@ -58,20 +59,14 @@ int qsf_greedy_encode(const QsfGreedy *g, const char *text, size_t len, QsfIds *
     return rc;
 }
 
-static int hex_digit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 size_t qsf_greedy_unescape(char *text, size_t len) {
     size_t n = 0;
     for (size_t i = 0; i < len; i++) {
         char c = text[i];
         if (c == '\\' && i + 1 < len) {
             c = text[++i];
-            const int high = i + 2 < len ? hex_digit(text[i + 1]) : -1,
-                      low = high >= 0 ? hex_digit(text[i + 2]) : -1;
+            const int high = i + 2 < len ? qsf_hex_digit(text[i + 1]) : -1,
+                      low = high >= 0 ? qsf_hex_digit(text[i + 2]) : -1;
             if (c == 'x' && low >= 0) {
                 c = (char)(high * 16 + low);
                 i += 2;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/ascii.h"
 #include "src/base/interrupt.h"
 #include "src/base/utf8.h"
 
@@ -36,16 +37,9 @@ void qsf_spm_init(QsfSpm *m, const QsfVocab *v, int32_t unknown) {
     }
 }
 
-static int hex_digit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return -1;
-}
-
 int qsf_spm_byte_value(const char *text, size_t len) {
     if (len != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>') return -1;
-    int hi = hex_digit(text[3]), lo = hex_digit(text[4]);
+    int hi = qsf_hex_digit(text[3]), lo = qsf_hex_digit(text[4]);
     return hi < 0 || lo < 0 ? -1 : hi * 16 + lo;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/bytes.h"
 #include "src/base/crc32.h"
 #include "src/engine/snapshot/snapshot.h"
 #include "src/forward/nextn.h"
@@ -114,7 +115,7 @@ static void repair_segment(const Target *t, uint8_t *file, size_t at, size_t tab
     uint8_t *head = file + at;
     put32(head + HEAD - 4, qsf_crc32(0, head, HEAD - 4));
     put32(head + HEAD + table, qsf_crc32(0, head + HEAD, table));
-    const uint64_t bytes = qsf_snap_get64(head + 24); /* the end repeats the checksum of the head */
+    const uint64_t bytes = qsf_get_le64(head + 24); /* the end repeats the checksum of the head */
     if (bytes >= 4 && bytes <= t->good_len - at) memcpy(head + bytes - 4, head + HEAD - 4, 4);
 }
 
@@ -132,7 +133,7 @@ static void repair(const Target *t, uint8_t *file) {
                  table = 4 * (t->key.n_caches + n_states + n);
     put32(file + QSF_SNAP_HEADER - 4, qsf_crc32(0, file, QSF_SNAP_HEADER - 4));
     if (t == &targets[BLOCKS])
-        repair_segment(t, file, QSF_SNAP_HEADER + (size_t)qsf_snap_get64(t->good + QSF_SNAP_HEADER + 24),
+        repair_segment(t, file, QSF_SNAP_HEADER + (size_t)qsf_get_le64(t->good + QSF_SNAP_HEADER + 24),
                        blocks_table(t));
     repair_segment(t, file, QSF_SNAP_HEADER, table);
 }

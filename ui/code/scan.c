@@ -32,6 +32,13 @@ void ui_scan_blanks(UiScan *s) {
     ui_scan_take(s, n, UI_CODE_TEXT);
 }
 
+void ui_scan_bracket(UiScan *s, char c) {
+    uint8_t *depth = &s->st->depth;
+    if ((c == '[' || c == '{') && *depth < UINT8_MAX) ++*depth;
+    if ((c == ']' || c == '}') && *depth > 0) --*depth;
+    ui_scan_take(s, 1, UI_CODE_TEXT);
+}
+
 size_t ui_scan_word(const UiScan *s, char more) {
     size_t n = 0;
     for (char c; (c = ui_scan_peek(s, n)) != '\0' && (ui_is_word(c) || c == more);) n++;

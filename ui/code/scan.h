@@ -69,6 +69,8 @@ void ui_scan_take_to(UiScan *s, size_t end, UiCodeClass kind);
 void ui_scan_rest(UiScan *s, UiCodeClass kind);
 /* The blanks at the cursor, as text. */
 void ui_scan_blanks(UiScan *s);
+/* The bracket c at the cursor, as text; counts how deep the cursor is in [] and {}. */
+void ui_scan_bracket(UiScan *s, char c);
 /* Length of the name at the cursor; more: a character that names may have too, or '\0'. */
 size_t ui_scan_word(const UiScan *s, char more);
 /* Length of the number at the cursor, with separators, exponent and unit. */

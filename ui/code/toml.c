@@ -48,13 +48,6 @@ static size_t equals(const UiScan *s) {
     return s->len;
 }
 
-static void bracket(UiScan *s, char c) {
-    uint8_t *depth = &s->st->depth;
-    if ((c == '[' || c == '{') && *depth < UINT8_MAX) ++*depth;
-    if ((c == ']' || c == '}') && *depth > 0) --*depth;
-    ui_scan_take(s, 1, UI_CODE_TEXT);
-}
-
 /* Numbers, dates and times. */
 static size_t number_length(const UiScan *s) {
     UiScan rest = *s;
@@ -78,7 +71,7 @@ static void value(UiScan *s) {
     else if (n > 0)
         ui_scan_take(s, n, ui_words_have(&s->x->keywords, s->s + s->at, n) ? UI_CODE_KEYWORD : UI_CODE_TEXT);
     else
-        bracket(s, c);
+        ui_scan_bracket(s, c);
 }
 
 /* [section], comment or name. */

@@ -93,13 +93,6 @@ static bool block(UiScan *s) {
     return true;
 }
 
-static void bracket(UiScan *s, char c) {
-    uint8_t *depth = &s->st->depth;
-    if ((c == '[' || c == '{') && *depth < UINT8_MAX) ++*depth;
-    if ((c == ']' || c == '}') && *depth > 0) --*depth;
-    ui_scan_take(s, 1, UI_CODE_TEXT);
-}
-
 /* &anchor, *alias and !tag */
 static void mark(UiScan *s) {
     size_t n = 1;
@@ -116,7 +109,7 @@ static void code(UiScan *s) {
     else if (c == '"' || c == '\'')
         quoted(s, c);
     else if (c == '[' || c == ']' || c == '{' || c == '}')
-        bracket(s, c);
+        ui_scan_bracket(s, c);
     else if (((c == '-' || c == '?') && is_blank_end(next)) || c == ',' || c == ':')
         ui_scan_take(s, 1, UI_CODE_TEXT);
     else if (c == '&' || c == '*' || c == '!')

@@ -81,18 +81,13 @@ static bool is_blank(const char *s, size_t len) {
     return i == len;
 }
 
-static size_t end_of_line(const char *s, size_t len, size_t from) {
-    const char *nl = memchr(s + from, '\n', len - from);
-    return nl ? (size_t)(nl - s) : len;
-}
-
 /* The lines from `from` to the next blank one, if they can be definitions of links: "[label]: url". Returns
  * where they end. */
 static size_t collect_definitions(UiMdAnswer *a, const char *s, size_t len, size_t from) {
     const size_t start = a->links.len;
     bool any = false;
     while (from < len) {
-        const size_t end = end_of_line(s, len, from), at = from + past_quotes(s + from, end - from);
+        const size_t end = ui_md_line_end(s, len, from), at = from + past_quotes(s + from, end - from);
         if (is_blank(s + at, end - at)) break;
         for (size_t i = at; i + 1 < end; i++) any = any || (s[i] == ']' && s[i + 1] == ':');
         (void)ui_buf_add(&a->links, s + at, end - at);
@@ -108,7 +103,7 @@ static size_t collect_definitions(UiMdAnswer *a, const char *s, size_t len, size
 static void collect_links(UiMdAnswer *a, const char *s, size_t len) {
     bool may = true; /* nothing of a paragraph is before the line */
     for (size_t i = 0; i < len;) {
-        const size_t end = end_of_line(s, len, i), at = i + past_quotes(s + i, end - i);
+        const size_t end = ui_md_line_end(s, len, i), at = i + past_quotes(s + i, end - i);
         const bool blank = is_blank(s + at, end - at);
         if (may && at < end && s[at] == '[') {
             i = collect_definitions(a, s, len, i);

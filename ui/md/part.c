@@ -65,7 +65,7 @@ static void lay_text(Part *p, size_t *codes) {
 
 /* ---- code ---- */
 
-static size_t line_end(const char *s, size_t len, size_t from) {
+size_t ui_md_line_end(const char *s, size_t len, size_t from) {
     const char *nl = memchr(s + from, '\n', len - from);
     return nl ? (size_t)(nl - s) : len;
 }
@@ -99,7 +99,7 @@ static void lay_code(Part *p, const char *text, UiCodeState *state) {
     UiMdLay *l = &p->cache->lay;
     const UiMdPart *first = first_of(p->part);
     const char *opening = text + first->off, *info;
-    const size_t rest = p->a->len - first->off, opening_len = line_end(opening, rest, 0);
+    const size_t rest = p->a->len - first->off, opening_len = ui_md_line_end(opening, rest, 0);
     size_t info_len, at = 0;
     const size_t fence_len = ui_md_fence(opening, opening_len, &at);
     parse_fence(p, opening, opening_len, &info, &info_len);
@@ -108,11 +108,11 @@ static void lay_code(Part *p, const char *text, UiCodeState *state) {
     if (!p->part->continues) {
         if (l->above && (p->part->blank || l->after_block)) (void)ui_md_open_row(l, 0, 0);
         ui_md_code_head(l, 0, info, info_len, l->look.codes + l->codes + 1, 0);
-        i = line_end(p->s, p->len, 0) + 1;
+        i = ui_md_line_end(p->s, p->len, 0) + 1;
     }
     const size_t len = p->open ? ui_md_shown(p->s, p->len, true) : p->len;
     while (i < len) {
-        const size_t end = line_end(p->s, len, i);
+        const size_t end = ui_md_line_end(p->s, len, i);
         if (is_closing(p->s + i, end - i, *opening, fence_len)) break;
         ui_md_code_line(l, 0, p->s + i, end - i, x, state, i);
         i = end + 1;

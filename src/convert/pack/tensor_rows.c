@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/bytes.h"
 #include "src/file/dtype.h"
 #include "src/file/qsf/groups.h"
 #include "src/file/rows.h"
@@ -116,7 +117,7 @@ enum { I2_S_TAIL = 32 }; /* bytes after the last row, which begin with the scale
 static int read_scale(QsfWeights *w, QsfErr *err) {
     unsigned char b[4];
     int rc = qsf_source_read_bytes(w->s, w->t, w->t->bytes - I2_S_TAIL, b, sizeof b, err);
-    uint32_t bits = (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+    const uint32_t bits = qsf_get_le32(b);
     if (rc == QSF_OK) memcpy(&w->scale, &bits, sizeof w->scale);
     return rc;
 }

@@ -12,6 +12,7 @@
 
 #include "src/base/crc32.h"
 #include "src/base/heap.h"
+#include "src/base/paths.h"
 #include "src/base/savefile.h"
 #include "src/file/habits.h"
 
@@ -162,7 +163,7 @@ int qsf_habits_write(const QsfHabits *h, const char *path, uint64_t model, QsfEr
     int why = qsf_savefile_create(&f, path, 0600, NULL);
     if (why == 0) {
         why = qsf_savefile_write(&f, p, bytes);
-        if (why == 0) why = qsf_savefile_replace(&f, qsf_savefile_base(path));
+        if (why == 0) why = qsf_savefile_replace(&f, qsf_path_name(path));
         qsf_savefile_close(&f, false);
     }
     (void)buffer(h, bytes, 0, &p, NULL);

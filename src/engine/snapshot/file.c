@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "qsf_engine.h"
+#include "src/base/bytes.h"
 #include "src/base/crc32.h"
 #include "src/base/paths.h"
 #include "src/base/savefile.h"
@@ -36,14 +37,14 @@ void qsf_snap_put_header(uint8_t h[QSF_SNAP_HEADER], const QsfSnapKey *key) {
     const size_t n = strlen(program);
     memset(h, 0, QSF_SNAP_HEADER);
     memcpy(h, MAGIC, 8);
-    qsf_snap_put32(h + AT_VERSION, QSF_SNAP_VERSION);
-    qsf_snap_put32(h + AT_CACHES, key->n_caches);
-    qsf_snap_put64(h + AT_MODEL, key->model);
-    qsf_snap_put64(h + AT_STATE, key->state_bytes);
-    qsf_snap_put64(h + AT_ROW, key->row_bytes);
+    qsf_put_le32(h + AT_VERSION, QSF_SNAP_VERSION);
+    qsf_put_le32(h + AT_CACHES, key->n_caches);
+    qsf_put_le64(h + AT_MODEL, key->model);
+    qsf_put_le64(h + AT_STATE, key->state_bytes);
+    qsf_put_le64(h + AT_ROW, key->row_bytes);
     memcpy(h + AT_PROGRAM, program, n < AT_VALUES - AT_PROGRAM ? n : AT_VALUES - AT_PROGRAM);
     memcpy(h + AT_VALUES, key->values, strnlen(key->values, QSF_FORWARD_VALUES));
-    qsf_snap_put32(h + AT_CRC, qsf_crc32(0, h, AT_CRC));
+    qsf_put_le32(h + AT_CRC, qsf_crc32(0, h, AT_CRC));
 }
 
 static QsfSnapKind other(QsfErr *err, const char *path, const char *why) {
@@ -75,8 +76,8 @@ static const char *what_differs(const uint8_t *is, const uint8_t *expected) {
 /* The header that a file of this version has. */
 static void expect_header(uint8_t h[QSF_SNAP_HEADER], const QsfSnapKey *key, uint32_t version) {
     qsf_snap_put_header(h, key);
-    qsf_snap_put32(h + AT_VERSION, version);
-    qsf_snap_put32(h + AT_CRC, qsf_crc32(0, h, AT_CRC));
+    qsf_put_le32(h + AT_VERSION, version);
+    qsf_put_le32(h + AT_CRC, qsf_crc32(0, h, AT_CRC));
 }
 
 static QsfSnapKind check_header(QsfSnapFile *s, const uint8_t *h, QsfErr *err) {
@@ -85,18 +86,18 @@ static QsfSnapKind check_header(QsfSnapFile *s, const uint8_t *h, QsfErr *err) {
         qsf_err_set(err, QSF_E_MODEL, "%s: is not a snapshot of a conversation", s->path);
         return QSF_SNAP_ALIEN;
     }
-    if (qsf_snap_get32(h + AT_VERSION) > QSF_SNAP_VERSION) {
+    if (qsf_get_le32(h + AT_VERSION) > QSF_SNAP_VERSION) {
         qsf_err_set(err, QSF_E_MODEL,
                     "%s: is a snapshot of format %u, and this program reads formats up to %u", s->path,
-                    (unsigned)qsf_snap_get32(h + AT_VERSION), QSF_SNAP_VERSION);
+                    (unsigned)qsf_get_le32(h + AT_VERSION), QSF_SNAP_VERSION);
         return QSF_SNAP_ALIEN;
     }
-    s->version = qsf_snap_get32(h + AT_VERSION);
+    s->version = qsf_get_le32(h + AT_VERSION);
     expect_header(expected, &s->key, s->version > 0 ? s->version : QSF_SNAP_VERSION);
-    if (qsf_snap_get32(h + AT_CRC) != qsf_crc32(0, h, AT_CRC)) return damaged(err, s->path);
+    if (qsf_get_le32(h + AT_CRC) != qsf_crc32(0, h, AT_CRC)) return damaged(err, s->path);
     if (memcmp(h + AT_PROGRAM, expected + AT_PROGRAM, AT_VALUES - AT_PROGRAM) != 0)
         return other(err, s->path, "the snapshot was written by another version of this program");
-    if (qsf_snap_get64(h + AT_MODEL) != s->key.model)
+    if (qsf_get_le64(h + AT_MODEL) != s->key.model)
         return other(err, s->path, "the snapshot is of another model");
     if (memcmp(h + AT_VALUES, expected + AT_VALUES, QSF_FORWARD_VALUES) != 0)
         return other(err, s->path, what_differs(h + AT_VALUES, expected + AT_VALUES));
@@ -228,7 +229,7 @@ static void look(int fd, const char *keep, Found *f) {
 }
 
 static bool folder_of(const char *path, char out[QSF_PATH_MAX]) {
-    const size_t n = (size_t)(qsf_savefile_base(path) - path);
+    const size_t n = (size_t)(qsf_path_name(path) - path);
     if (n >= QSF_PATH_MAX - 2) return false;
     snprintf(out, QSF_PATH_MAX, "%.*s.", (int)n, path);
     return true;
@@ -257,7 +258,7 @@ bool qsf_snapshot_make_room(const char *path, uint64_t bytes, uint64_t limit) {
     int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0) return false;
     for (;;) {
-        look(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), qsf_savefile_base(path), &f);
+        look(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), qsf_path_name(path), &f);
         const bool below = limit == 0 || f.bytes + own <= limit;
         if ((below && free_bytes(folder) >= bytes + SPARE) || f.oldest[0] == '\0' ||
             unlinkat(dir, f.oldest, 0) != 0)

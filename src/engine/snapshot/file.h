@@ -9,22 +9,6 @@
 #include "src/base/err.h"
 #include "src/forward/snapshot.h"
 
-/* Numbers in a snapshot's file: little-endian. */
-
-static inline void qsf_snap_put32(uint8_t *p, uint32_t v) {
-    for (unsigned i = 0; i < 4; i++) p[i] = (uint8_t)(v >> 8 * i);
-}
-static inline void qsf_snap_put64(uint8_t *p, uint64_t v) {
-    qsf_snap_put32(p, (uint32_t)v);
-    qsf_snap_put32(p + 4, (uint32_t)(v >> 32));
-}
-static inline uint32_t qsf_snap_get32(const uint8_t *p) {
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-static inline uint64_t qsf_snap_get64(const uint8_t *p) {
-    return qsf_snap_get32(p) | (uint64_t)qsf_snap_get32(p + 4) << 32;
-}
-
 #define QSF_SNAP_VERSION  2u    /* of the format; 1: without next-token blocks */
 #define QSF_SNAP_SEGMENTS 256u  /* maximum in one file */
 #define QSF_SNAP_TAIL     8u    /* bytes that end a segment */
@@ -126,7 +110,7 @@ bool qsf_snap_read_table(QsfSnapStream *s, const QsfSnapFile *f, const QsfSnapSe
 /* ---- writing ---- */
 
 #define QSF_SNAP_HEADER 320u
-/* Of the current version of the format. */
+/* Writes the header of the current version of the format. */
 void qsf_snap_put_header(uint8_t h[QSF_SNAP_HEADER], const QsfSnapKey *key);
 /* Returns the bytes of a segment; g->at and g->bytes are not read. */
 uint64_t qsf_snap_segment_bytes(const QsfForward *f, const QsfSnapKey *key, const QsfSnapSegment *g,

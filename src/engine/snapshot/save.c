@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/paths.h"
 #include "src/base/savefile.h"
 #include "src/engine/snapshot/blocks.h"
 #include "src/engine/snapshot/snapshot.h"
@@ -148,7 +149,7 @@ static int rewrite(Save *s, QsfErr *err) {
         qsf_snap_put_header(header, &s->key);
         stream_at(s, out.fd, 0, 0);
         const bool done = qsf_snap_write(&s->s, header, sizeof header) && write_segment(s);
-        why = done ? qsf_savefile_replace(&out, qsf_savefile_base(to)) : s->s.why;
+        why = done ? qsf_savefile_replace(&out, qsf_path_name(to)) : s->s.why;
         qsf_savefile_close(&out, false);
     }
     free(real);

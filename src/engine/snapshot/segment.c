@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/bytes.h"
 #include "src/base/crc32.h"
 #include "src/engine/snapshot/file.h"
 #include "src/kv/cache.h"
@@ -77,7 +78,7 @@ bool qsf_snap_read_u32(QsfSnapStream *s, uint32_t *v, size_t n) {
     uint8_t b[4];
     for (size_t i = 0; i < n; i++) {
         if (!qsf_snap_read(s, b, sizeof b)) return false;
-        v[i] = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+        v[i] = qsf_get_le32(b);
     }
     return true;
 }
@@ -113,13 +114,13 @@ bool qsf_snap_write_crc(QsfSnapStream *s) {
 
 static void put_head(uint8_t h[HEAD], const QsfSnapSegment *g, uint32_t kind) {
     memset(h, 0, HEAD);
-    qsf_snap_put32(h, SEGMENT);
-    qsf_snap_put32(h + 4, kind);
-    qsf_snap_put32(h + 8, g->from);
-    qsf_snap_put32(h + 12, g->to);
-    qsf_snap_put32(h + 16, g->n_states);
-    qsf_snap_put64(h + 24, g->bytes);
-    qsf_snap_put32(h + 36, qsf_crc32(0, h, 36));
+    qsf_put_le32(h, SEGMENT);
+    qsf_put_le32(h + 4, kind);
+    qsf_put_le32(h + 8, g->from);
+    qsf_put_le32(h + 12, g->to);
+    qsf_put_le32(h + 16, g->n_states);
+    qsf_put_le64(h + 24, g->bytes);
+    qsf_put_le32(h + 36, qsf_crc32(0, h, 36));
 }
 
 /* Reads the head of the segment at g->at, and finds the mark at its end. */
@@ -127,16 +128,16 @@ static bool find(const QsfSnapFile *s, QsfSnapSegment *g, uint32_t *kind) {
     uint8_t h[HEAD], tail[TAIL];
     if (g->at > s->size || s->size - g->at < HEAD + TAIL) return false;
     if (pread(s->fd, h, HEAD, (off_t)g->at) != HEAD) return false;
-    if (qsf_snap_get32(h) != SEGMENT || qsf_snap_get32(h + 36) != qsf_crc32(0, h, 36)) return false;
-    *kind = qsf_snap_get32(h + 4);
-    g->from = qsf_snap_get32(h + 8);
-    g->to = g->upto = qsf_snap_get32(h + 12);
-    g->n_states = qsf_snap_get32(h + 16);
-    g->bytes = qsf_snap_get64(h + 24);
+    if (qsf_get_le32(h) != SEGMENT || qsf_get_le32(h + 36) != qsf_crc32(0, h, 36)) return false;
+    *kind = qsf_get_le32(h + 4);
+    g->from = qsf_get_le32(h + 8);
+    g->to = g->upto = qsf_get_le32(h + 12);
+    g->n_states = qsf_get_le32(h + 16);
+    g->bytes = qsf_get_le64(h + 24);
     if (g->to <= g->from || g->to > CTX_MAX) return false;
     if (g->bytes < HEAD + TAIL || g->bytes > s->size - g->at) return false;
     if (pread(s->fd, tail, TAIL, (off_t)(g->at + g->bytes - TAIL)) != TAIL) return false;
-    return qsf_snap_get32(tail) == DONE && qsf_snap_get32(tail + 4) == qsf_snap_get32(h + 36);
+    return qsf_get_le32(tail) == DONE && qsf_get_le32(tail + 4) == qsf_get_le32(h + 36);
 }
 
 bool qsf_snap_find_segment(const QsfSnapFile *s, QsfSnapSegment *g) {
@@ -220,8 +221,8 @@ bool qsf_snap_put_head(QsfSnapStream *s, const QsfSnapSegment *g, uint32_t kind)
 bool qsf_snap_put_tail(QsfSnapStream *s, const QsfSnapSegment *g, uint32_t kind) {
     uint8_t head[HEAD], tail[TAIL];
     put_head(head, g, kind);
-    qsf_snap_put32(tail, DONE);
-    qsf_snap_put32(tail + 4, qsf_snap_get32(head + 36));
+    qsf_put_le32(tail, DONE);
+    qsf_put_le32(tail + 4, qsf_get_le32(head + 36));
     return qsf_snap_write(s, tail, TAIL) && snap_flush(s);
 }
 

@@ -30,7 +30,7 @@ static int bad(const Peft *p, const char *key, const char *what) {
 
 static bool is_given(const QsfJson *v) {
     const QsfJsonType t = v != NULL ? qsf_json_type(v) : QSF_JSON_NULL;
-    if (t == QSF_JSON_NULL || (t == QSF_JSON_BOOL && !qsf_json_bool(v, false))) return false;
+    if (t == QSF_JSON_NULL || qsf_json_is(v, false)) return false;
     return (t != QSF_JSON_ARRAY && t != QSF_JSON_OBJECT) || qsf_json_size(v) > 0;
 }
 
@@ -222,7 +222,7 @@ static int add_tensor(Peft *p, const QsfStTensor *t) {
                : rc;
 }
 
-/* Of several rows for an architecture the first that knows the first tensor. */
+/* If an architecture has several rows, the first one that knows the first tensor. */
 static int find_arch(Peft *p) {
     const QsfStHeader *h = p->m.h;
     char name[NAME_BYTES], half;

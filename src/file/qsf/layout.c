@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "src/base/bytes.h"
 #include "src/base/crc32.h"
 #include "src/file/qsf/codec.h"
 
@@ -179,7 +180,7 @@ void qsf_file_header_encode(const QsfFileHeader *h, unsigned char b[QSFF_HEAD_BY
     memcpy(b, "QSF1", 4);
     encode(header_fields, COUNT(header_fields), h, b);
     uint32_t crc = qsf_crc32(0, b, QSFF_HEAD_CRC_AT);
-    for (unsigned i = 0; i < 4; i++) b[QSFF_HEAD_CRC_AT + i] = (unsigned char)(crc >> 8 * i);
+    qsf_put_le32(b + QSFF_HEAD_CRC_AT, crc);
 }
 
 void qsf_index_entry_encode(const QsfIndexEntry *e, unsigned char b[QSFF_INDEX_BYTES]) {
@@ -192,10 +193,6 @@ void qsf_embed_header_encode(const QsfEmbedHeader *e, unsigned char b[QSFF_EMBED
 
 void qsf_tensor_header_encode(const QsfTensorHeader *t, unsigned char b[QSFF_TENSOR_BYTES]) {
     encode(tensor_fields, COUNT(tensor_fields), t, b);
-}
-
-static uint32_t read32(const unsigned char *b) {
-    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
 /* Checks flags and block size, whose valid values are not a range. */
@@ -242,16 +239,16 @@ int qsf_file_header_decode(QsfFileHeader *h, const unsigned char b[QSFF_HEAD_BYT
     *h = (QsfFileHeader){ 0 };
     if (memcmp(b, "QSF1", 4) != 0)
         return qsf_err_set(err, QSF_E_MODEL, "%s: is not a QSF file (no magic at byte offset 0)", path);
-    uint32_t version = read32(b + 4), crc = qsf_crc32(0, b, QSFF_HEAD_CRC_AT);
+    uint32_t version = qsf_get_le32(b + 4), crc = qsf_crc32(0, b, QSFF_HEAD_CRC_AT);
     if (version != QSFF_VERSION) /* before the checksum, which a different version may have elsewhere */
         return qsf_err_set(err, QSF_E_MODEL,
                            "%s: is QSF version %" PRIu32 " (byte offset 4), which is not supported (1 is)",
                            path, version);
-    if (crc != read32(b + QSFF_HEAD_CRC_AT))
+    if (crc != qsf_get_le32(b + QSFF_HEAD_CRC_AT))
         return qsf_err_set(err, QSF_E_MODEL,
                            "%s: the header is damaged: checksum %08" PRIX32
                            " at byte offset 96, bytes 0 to 95 have %08" PRIX32,
-                           path, read32(b + QSFF_HEAD_CRC_AT), crc);
+                           path, qsf_get_le32(b + QSFF_HEAD_CRC_AT), crc);
     int rc = decode(header_fields, COUNT(header_fields), h, b, path, 0, err);
     if (rc == QSF_OK) rc = check_extension(h, path, err);
     return rc == QSF_OK ? check_values(h, path, err) : rc;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/bytes.h"
 #include "src/file/lfs.h"
 #include "src/file/meta_read.h"
 #include "src/file/qsf/compressed.h"
@@ -176,10 +177,6 @@ static int check_embed(Verifier *v) {
     return rc;
 }
 
-static uint32_t read32(const unsigned char *b) {
-    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
 /* Checks that each outlier lies inside the matrix before it. */
 static int check_outliers(Verifier *v, const QsfTensorHeader *of, const QsfTensorPlace *p) {
     unsigned char b[10];
@@ -187,11 +184,11 @@ static int check_outliers(Verifier *v, const QsfTensorHeader *of, const QsfTenso
     for (uint32_t i = 0; rc == QSF_OK && i < p->head.rows; i++) {
         uint64_t at = v->in.pos;
         rc = qsf_stream_take(&v->in, b, sizeof b, "outliers", v->err);
-        if (rc == QSF_OK && (read32(b) >= of->rows || read32(b + 4) >= of->cols))
+        if (rc == QSF_OK && (qsf_get_le32(b) >= of->rows || qsf_get_le32(b + 4) >= of->cols))
             rc = qsf_err_set(v->err, QSF_E_MODEL,
                              "%s: the outlier at byte offset %" PRIu64 " is row %" PRIu32 ", column %" PRIu32
                              " of a matrix of %" PRIu32 " x %" PRIu32,
-                             v->in.path, at, read32(b), read32(b + 4), of->rows, of->cols);
+                             v->in.path, at, qsf_get_le32(b), qsf_get_le32(b + 4), of->rows, of->cols);
     }
     return rc;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "src/base/bytes.h"
 #include "src/base/crc32.h"
 #include "src/engine/snapshot/snapshot.h"
 #include "src/forward/nextn.h"
@@ -218,7 +219,7 @@ static void the_first_version_is_read(void **state) {
     make_file("off", 0);
     uint8_t *data = read_file(&len);
     data[AT_VERSION] = 1;
-    qsf_snap_put32(data + QSF_SNAP_HEADER - 4, qsf_crc32(0, data, QSF_SNAP_HEADER - 4));
+    qsf_put_le32(data + QSF_SNAP_HEADER - 4, qsf_crc32(0, data, QSF_SNAP_HEADER - 4));
     write_file(data, len);
     free(data);
     open_chat(&c, "nextn", 128);
@@ -228,7 +229,7 @@ static void the_first_version_is_read(void **state) {
     save(&c, 0);
     close_chat(&c);
     data = read_file(&len);
-    assert_int_equal(qsf_snap_get32(data + AT_VERSION), QSF_SNAP_VERSION);
+    assert_int_equal(qsf_get_le32(data + AT_VERSION), QSF_SNAP_VERSION);
     free(data);
     open_chat(&c, "nextn", 128);
     assert_int_equal(load(&c), N - 1);

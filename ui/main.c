@@ -110,9 +110,8 @@ static void take_model(UiApp *a, UiOptions *o, bool lines) {
     o->model = o->found;
 }
 
-static int chat(UiApp *a, UiOptions *o, bool unicode) {
-    char err[300] = "";
-    bool lines = wants_lines(o);
+/* What the options say about the chat, before a session or a model is opened. */
+static void take_options(UiApp *a, UiOptions *o, bool lines, bool unicode) {
     a->full_screen = !lines;
     a->interactive = a->settings.commands = !lines || isatty(STDIN_FILENO) == 1;
     a->verbose = o->verbose;
@@ -142,18 +141,11 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     a->hooks = (UiHooks){ .arg = a, .said = early };
     if (o->connect && o->key_file && qsf_connect_key_exposed(o->key_file))
         ui_app_say(a, UI_NOTICE, "--api-key-file %s: other users can read it: chmod 600 helps", o->key_file);
-    /* The conversation first: it may contain settings for loading the model. */
     if (o->model) a->want_model = ui_strdup_len(o->model, strlen(o->model));
-    if (!begin_session(a, o)) return a->exit_code;
-    if (o->replay && a->refused[0]) {
-        ui_options_error(a->refused);
-        return QSF_EXIT_MODEL;
-    }
-    if (o->replay) {
-        if (o->model) ui_app_load(a, o->model);
-        return ui_rerun(a, o->replay, o->model != NULL);
-    }
-    if (!ui_config_begin_session(a, o->model)) return a->exit_code;
+}
+
+/* Loads the model of the options or the session. Without either, the chat asks for one. */
+static void load_model(UiApp *a, const UiOptions *o, bool lines) {
     if (o->model) {
         ui_app_load(a, a->want_model && o->connect ? a->want_model : o->model); /* the session may name it */
         a->model_unsaved = a->kept;
@@ -161,28 +153,51 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
         a->choose_model = !lines;
         if (lines) ui_guide_open(a);
     }
+}
+
+static int replay(UiApp *a, const UiOptions *o) {
+    if (a->refused[0]) {
+        ui_options_error(a->refused);
+        return QSF_EXIT_MODEL;
+    }
+    if (o->model) ui_app_load(a, o->model);
+    return ui_rerun(a, o->replay, o->model != NULL);
+}
+
+/* Returns the exit status, or -1: there is no full screen, which was reported. */
+static int on_screen(UiApp *a, const UiOptions *o, bool unicode) {
+    char err[300] = "";
+    const UiLoopOptions screen = {
+        .color = wants_color(o), .unicode = unicode, .mouse = !o->no_mouse, .notify = o->notify
+    };
+    const int status = ui_loop_run(a, &screen, err, sizeof err);
+    if (status >= 0) {
+        ui_goodbye_print(a);
+        return status;
+    }
+    ui_options_error(err);
+    ui_options_error("using line mode instead of the full screen");
+    a->full_screen = false;
+    a->show_downloads = true;
+    if (a->choose_model) ui_guide_open(a);
+    return -1;
+}
+
+static int chat(UiApp *a, UiOptions *o, bool unicode) {
+    const bool lines = wants_lines(o);
+    take_options(a, o, lines, unicode);
+    /* The conversation first: it may contain settings for loading the model. */
+    if (!begin_session(a, o)) return a->exit_code;
+    if (o->replay) return replay(a, o);
+    if (!ui_config_begin_session(a, o->model)) return a->exit_code;
+    load_model(a, o, lines);
     if (o->has_system && strcmp(ui_buf_str(&a->system), ui_buf_str(&o->system)) != 0)
         ui_app_give_system(a, ui_buf_str(&o->system));
     for (size_t i = 0; i < o->n_files; i++)
         if (!ui_attach_add(a, o->files[i])) return QSF_EXIT_USAGE;
     a->hooks = (UiHooks){ 0 };
-    if (!lines) {
-        int status = ui_loop_run(a,
-                                 &(UiLoopOptions){ .color = wants_color(o),
-                                                   .unicode = unicode,
-                                                   .mouse = !o->no_mouse,
-                                                   .notify = o->notify },
-                                 err, sizeof err);
-        if (status >= 0) {
-            ui_goodbye_print(a);
-            return status;
-        }
-        ui_options_error(err);
-        ui_options_error("using line mode instead of the full screen");
-        a->full_screen = false;
-        a->show_downloads = true;
-        if (a->choose_model) ui_guide_open(a);
-    }
+    const int status = lines ? -1 : on_screen(a, o, unicode);
+    if (status >= 0) return status;
     return ui_line_run(a, &(UiLineOptions){ .quiet = o->quiet,
                                             .json = o->json,
                                             .top_logprobs = o->top_logprobs,

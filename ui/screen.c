@@ -397,27 +397,37 @@ static bool too_long(UiScreen *s, const UiKey *k) {
     return true;
 }
 
+/* ^X: the reasoning ends; without any, the next key may open the editor. */
+static void key_answer(UiScreen *s) {
+    s->after_x = !ui_app_answer_now(s->app);
+    if (s->after_x && ui_app_writing(s->app) && !ui_has(s->app, UI_NEEDS_CLOSE))
+        ui_screen_flash(s, "%s", ui_lacks(UI_NEEDS_CLOSE));
+    else if (s->after_x)
+        ui_screen_flash(s, "no answer is thinking; ^X ^E opens the editor");
+}
+
+/* Does something that lies over the conversation take the key? */
+static bool key_on_top(UiScreen *s, const UiKey *k) {
+    const bool suspend = k->action == UI_DO_SUSPEND;
+    if (ui_screen_summary_key(s, k)) return true;
+    if (s->pager.open && !suspend) return pager_key(s, k), true;
+    if (s->picker.open && !suspend) return picker_key(s, k), true;
+    return ui_screen_models_key(s, k);
+}
+
+/* Is it the second key of ^X ^E? */
+static bool key_editor(UiScreen *s, const UiKey *k) {
+    const bool editor = s->after_x && k->n == 1 && k->bytes[0] == '\x05';
+    s->after_x = false;
+    s->editor = s->editor || editor;
+    return editor;
+}
+
 void ui_screen_key(UiScreen *s, const UiKey *k) {
     const UiAction again = s->armed == UI_ARMED_SEND ? UI_DO_ESCAPE : UI_DO_STOP;
     if (k->action != again) disarm(s);
     if (s->flash_brief) s->flash_until = 0;
-    if (ui_screen_summary_key(s, k)) return;
-    if (s->pager.open && k->action != UI_DO_SUSPEND) {
-        pager_key(s, k);
-        return;
-    }
-    if (s->picker.open && k->action != UI_DO_SUSPEND) {
-        picker_key(s, k);
-        return;
-    }
-    if (ui_screen_models_key(s, k)) return;
-    const bool editor = s->after_x && k->n == 1 && k->bytes[0] == '\x05';
-    s->after_x = false;
-    if (editor) {
-        s->editor = true;
-        return;
-    }
-    if (ui_walk_key(s, k)) return;
+    if (key_on_top(s, k) || key_editor(s, k) || ui_walk_key(s, k)) return;
     if (search_key(s, k) || key_choice(s, k) || key_queued(s, k) || too_long(s, k)) return;
     switch (k->action) {
     case UI_DO_EDIT:
@@ -434,13 +444,7 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_HELP: ui_pager_help(&s->pager); break;
     case UI_DO_PANE: s->pane = !s->pane; break;
     case UI_DO_THINK: ui_app_think(s->app, !s->app->settings.show_thinking, true); break;
-    case UI_DO_ANSWER:
-        s->after_x = !ui_app_answer_now(s->app);
-        if (s->after_x && ui_app_writing(s->app) && !ui_has(s->app, UI_NEEDS_CLOSE))
-            ui_screen_flash(s, "%s", ui_lacks(UI_NEEDS_CLOSE));
-        else if (s->after_x)
-            ui_screen_flash(s, "no answer is thinking; ^X ^E opens the editor");
-        break;
+    case UI_DO_ANSWER: key_answer(s); break;
     case UI_DO_KNOB_PREV: knob(s, -1, 0); break;
     case UI_DO_KNOB_NEXT: knob(s, 1, 0); break;
     case UI_DO_KNOB_DOWN: knob(s, 0, -1); break;

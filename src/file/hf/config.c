@@ -37,52 +37,49 @@ static int read_arch(QsfHfModel *m) {
         m->path, QSF_HF_SHOWN, name);
 }
 
-/* Quantized weights that hf/tensors.c can read: each has its scales beside it. */
-static int read_quantization(QsfHfModel *m) {
+/* --- quantized weights --- */
+
+static bool is_text(const QsfJson *object, const char *key, const char *text) {
+    const char *s = qsf_json_string(qsf_json_get(object, key), NULL);
+    return s != NULL && strcmp(s, text) == 0;
+}
+
+/* Refuses a quantization_config that changes weights in ways that hf/tensors.c does not undo. */
+static int refuse_transforms(const QsfHfModel *m, const QsfJson *q) {
+    if (qsf_json_size(qsf_hf_member(q, "transform_config")) > 0)
+        return qsf_err_set(m->err, QSF_E_MODEL,
+                           "%s: 'transform_config' of quantization_config: weights that need a rotation or "
+                           "another transformation are not supported",
+                           m->path);
+    if (qsf_json_bool(qsf_json_get(q, "use_rms_norm"), false))
+        return qsf_err_set(m->err, QSF_E_MODEL,
+                           "%s: 'use_rms_norm' of quantization_config is true: a norm before each matrix is "
+                           "not supported",
+                           m->path);
+    if (is_text(q, "quantization_mode", "online"))
+        return qsf_err_set(m->err, QSF_E_MODEL,
+                           "%s: 'quantization_mode' is 'online': weights that are not packed yet are not "
+                           "supported",
+                           m->path);
+    return QSF_OK;
+}
+
+/* Sets m->quantized. */
+static int read_method(QsfHfModel *m, const QsfJson *q) {
     static const char *const methods[] = { "fp8", "fbgemm_fp8", "mxfp4", "bitnet" };
-    const QsfJson *q = qsf_hf_member(m->root, "quantization_config");
-    if (q == NULL) q = qsf_hf_member(m->text, "quantization_config");
-    if (q == NULL && qsf_hf_member(qsf_hf_member(m->root, "quantization"), "group_size") != NULL)
-        return qsf_err_set(
-            m->err, QSF_E_MODEL,
-            "%s: 'quantization': weights quantized by MLX are not supported; use the original model or a "
-            "GGUF file of it",
-            m->path);
-    if (q == NULL) return QSF_OK;
     const char *method = qsf_json_string(qsf_json_get(q, "quant_method"), NULL);
-    const QsfJson *block = qsf_hf_member(q, "weight_block_size");
     for (size_t i = 0; method != NULL && m->quantized == NULL && i < sizeof methods / sizeof *methods; i++)
         if (strcmp(method, methods[i]) == 0) m->quantized = method;
-    const char *linear = qsf_json_string(qsf_json_get(q, "linear_class"), NULL);
-    m->scale_is_factor = linear != NULL && strcmp(linear, "autobitlinear") == 0; /* integrations/bitnet.py */
-    const char *format = qsf_json_string(qsf_json_get(q, "format"), NULL);
-    if (method != NULL && strcmp(method, "compressed-tensors") == 0 && format != NULL &&
-        strcmp(format, "float-quantized") == 0)
+    if (is_text(q, "quant_method", "compressed-tensors") && is_text(q, "format", "float-quantized"))
         m->quantized = "fp8";
-    if (qsf_json_size(qsf_hf_member(q, "transform_config")) > 0)
-        return qsf_err_set(
-            m->err, QSF_E_MODEL,
-            "%s: 'transform_config' of quantization_config: weights that need a rotation or another "
-            "transformation are not supported",
-            m->path);
-    if (qsf_json_bool(qsf_json_get(q, "use_rms_norm"), false))
-        return qsf_err_set(
-            m->err, QSF_E_MODEL,
-            "%s: 'use_rms_norm' of quantization_config is true: a norm before each matrix is not "
-            "supported",
-            m->path);
-    const char *mode = qsf_json_string(qsf_json_get(q, "quantization_mode"), NULL);
-    if (mode != NULL && strcmp(mode, "online") == 0)
-        return qsf_err_set(
-            m->err, QSF_E_MODEL,
-            "%s: 'quantization_mode' is 'online': weights that are not packed yet are not supported",
-            m->path);
-    if (m->quantized == NULL)
-        return qsf_err_set(
-            m->err, QSF_E_MODEL,
-            "%s: 'quantization_config': weights quantized by '%.*s' are not supported, only fp8, "
-            "mxfp4 and bitnet, or F32, F16 and BF16; use a GGUF file of the model",
-            m->path, QSF_HF_SHOWN, method != NULL ? method : "?");
+    if (m->quantized != NULL) return QSF_OK;
+    return qsf_err_set(m->err, QSF_E_MODEL,
+                       "%s: 'quantization_config': weights quantized by '%.*s' are not supported, only fp8, "
+                       "mxfp4 and bitnet, or F32, F16 and BF16; use a GGUF file of the model",
+                       m->path, QSF_HF_SHOWN, method != NULL ? method : "?");
+}
+
+static int read_scale_block(QsfHfModel *m, const QsfJson *block) {
     for (size_t i = 0; block != NULL && i < 2; i++) {
         const int64_t n = qsf_json_int(qsf_json_at(block, i), -1);
         if (n < 1 || n > QSF_HF_NUMBER || qsf_json_size(block) != 2)
@@ -91,6 +88,22 @@ static int read_quantization(QsfHfModel *m) {
         m->scale_block[i] = (uint32_t)n;
     }
     return QSF_OK;
+}
+
+/* Quantized weights that hf/tensors.c can read: each has its scales beside it. */
+static int read_quantization(QsfHfModel *m) {
+    const QsfJson *q = qsf_hf_member(m->root, "quantization_config");
+    if (q == NULL) q = qsf_hf_member(m->text, "quantization_config");
+    if (q == NULL && qsf_hf_member(qsf_hf_member(m->root, "quantization"), "group_size") != NULL)
+        return qsf_err_set(m->err, QSF_E_MODEL,
+                           "%s: 'quantization': weights quantized by MLX are not supported; use the original "
+                           "model or a GGUF file of it",
+                           m->path);
+    if (q == NULL) return QSF_OK;
+    m->scale_is_factor = is_text(q, "linear_class", "autobitlinear"); /* integrations/bitnet.py */
+    int rc = refuse_transforms(m, q);
+    if (rc == QSF_OK) rc = read_method(m, q);
+    return rc == QSF_OK ? read_scale_block(m, qsf_hf_member(q, "weight_block_size")) : rc;
 }
 
 static int refuse_features(const QsfHfModel *m) {

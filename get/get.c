@@ -24,7 +24,7 @@ static int connect_hub(Run *r) {
     char token[2048];
     if (r->o->offline)
         return qsf_err_set(r->err, QSF_E_MODEL,
-                           "%s is not on this machine, and --offline forbids to download it", r->o->model);
+                           "%s is not on this machine, and --offline forbids downloading it", r->o->model);
     /* A token is for the hub, never for another server. */
     r->http = get_http_new(*r->ref.endpoint && get_token(token, sizeof token) ? token : NULL, r->err);
     return r->http ? QSF_OK : r->err->code;

@@ -43,9 +43,9 @@ bool get_http_has_token(const GetHttp *h);
 /* Calls idle about every 100 ms during a transfer, whether bytes come or not; NULL ends that. */
 void get_http_on_idle(GetHttp *h, void (*idle)(void *arg), void *arg);
 
-/* get_http_head asks whether the file is not of this version any more, as ETag or Last-Modified name it; the
- * status of an unchanged one is 304. Waits for at most 5 seconds to be connected then.
- * Both "": no condition. */
+/* get_http_head asks whether the file has changed since this version, which ETag or Last-Modified name; the
+ * status of an unchanged one is 304. Waits for at most 5 seconds to be connected then. Both "": no condition.
+ * */
 void get_http_unless(GetHttp *h, const char *etag, const char *modified);
 /* Asks for the headers; follows no redirect. Any status is a success. QSF_E_RUNTIME names the host and the
  * reason (no such host, refused, TLS, no bytes for a minute); QSF_E_INTERRUPTED. */

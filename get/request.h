@@ -3,8 +3,8 @@
 #ifndef QSF_GET_REQUEST_H
 #define QSF_GET_REQUEST_H
 
-/* Reads a request from in, sends it and writes the reply to out; stops when nothing reads out any more.
- * Returns the exit status: 0 also if the request failed, which the last frame says. */
+/* Reads a request from in, sends it and writes the reply to out; stops when out has no reader. Returns the
+ * exit status: 0 also if the request failed, which the last frame says. */
 int get_request_run(int in, int out);
 
 #endif

@@ -41,7 +41,7 @@ void qsf_worker_override(QSFWorker *w, const char *const *specs);
  * qsf_worker_next. -1 when w is NULL. */
 int qsf_worker_fd(const QSFWorker *w);
 
-/* Reasoning as the events have it, or without its marks: continued it goes on, or an answer follows it. */
+/* Reasoning as in events; or without marks: it is to be continued, or complete and an answer follows. */
 enum { QSF_THOUGHT_MARKED, QSF_THOUGHT_OPEN, QSF_THOUGHT_CLOSED };
 
 typedef struct QSFMessage {

@@ -67,7 +67,7 @@ typedef struct QSFFetchEvent {
 /* Starts qsf-get. how: QSF_FETCH_OFFLINE and so on. room: bytes of memory for weights, by which it chooses;
  * 0 = for half of what is available. false with a message in err. */
 bool qsf_fetch_start(QSFFetch *f, const char *name, unsigned how, uint64_t room, char *err, size_t cap);
-/* The next event, without waiting. After DONE and FAILED nothing is running any more. */
+/* The next event, without waiting. After DONE and FAILED nothing is running. */
 void qsf_fetch_next(QSFFetch *f, QSFFetchEvent *e);
 /* Stops it; what was downloaded is kept. Waits until it has ended. */
 void qsf_fetch_stop(QSFFetch *f);

@@ -9,7 +9,7 @@
 
 /* Begins to append to the file at path, which is created for its owner only if it does not exist; NULL: logs
  * nothing. Returns false, with a message that names the file in err, when it cannot be opened: nothing is
- * logged then, and the program goes on. */
+ * logged then, and the program continues. */
 bool qsf_log_open(const char *program, const char *path, char *err, size_t cap);
 /* Appends a line: the time (UTC), program and process, event (one word) and a text. Control characters and
  * newlines of it are made visible, and what is longer than 2000 bytes is cut. Does nothing without a file; a

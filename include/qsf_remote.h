@@ -69,7 +69,7 @@ bool qsf_remote_counted(const QSFRemote *r);
 typedef enum QSFRemoteEffect {
     QSF_REMOTE_SENT,    /* set, and sent with the next request */
     QSF_REMOTE_OWN,     /* not set: the server uses a value of its own */
-    QSF_REMOTE_REFUSED, /* the server has refused it: it is not sent any more */
+    QSF_REMOTE_REFUSED, /* the server has refused it: it is no longer sent */
     QSF_REMOTE_NONE,    /* no effect there */
     QSF_REMOTE_LOCAL    /* it is about the program */
 } QSFRemoteEffect;

@@ -242,7 +242,7 @@ static bool read_tagged(Span *s, Found *f) {
     skip_blanks(s);
     const bool ok = skip(s, "<function=") ? read_function(s, f) : read_json(s, f);
     skip_blanks(s);
-    (void)skip(s, "</tool_call>"); /* a token that ends the answer may stand for it */
+    (void)skip(s, "</tool_call>"); /* the token that ends the answer may replace it */
     return ok;
 }
 

@@ -121,7 +121,7 @@ static bool read_template_values(ServeReader *rd, const Field *f) {
 
 /* ---- the answer ---- */
 
-/* Of the two names of the limit the smaller number counts. */
+/* The limit has two names; the smaller number counts. */
 static bool read_max_tokens(ServeReader *rd, const Field *f) {
     ServeRequest *r = rd->r;
     uint32_t n;
@@ -428,7 +428,7 @@ _Static_assert(sizeof fields / sizeof *fields <= 128, "bits of ServeReader.seen"
 /* Programs do not agree on which of two members counts. */
 static bool first_time(ServeReader *rd, size_t i) {
     const uint64_t bit = 1ull << i % 64;
-    if ((rd->seen[i / 64] & bit) != 0) return serve_reader_fail(rd, "the field is there twice");
+    if ((rd->seen[i / 64] & bit) != 0) return serve_reader_fail(rd, "the field occurs twice");
     rd->seen[i / 64] |= bit;
     return true;
 }

@@ -16,7 +16,7 @@
 #include "serve/server.h"
 #include "src/base/clock.h"
 
-/* Of what a client does on a connection. */
+/* What the client of a connection does. */
 typedef enum Phase {
     PHASE_REQUEST, /* it sends a request, or nothing */
     PHASE_WAIT,    /* it waits for an answer */
@@ -278,7 +278,7 @@ static enum MHD_Result enqueue(ServeHttp *h, Exchange *x, struct MHD_Connection 
     } else if (s->stopping) {
         serve_error_set(&x->error, 503, "stopping", NULL, "the server is stopping");
     } else {
-        serve_error_set(&x->error, 429, "queue_full", NULL, "%u requests wait already; see --queue",
+        serve_error_set(&x->error, 429, "queue_full", NULL, "%u requests are already waiting; see --queue",
                         s->waiting);
     }
     if (!ok) job->state = SERVE_ENDED;

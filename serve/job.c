@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs and what is sent of them: implements job.h. */
+/* Implements job.h. */
 #include "serve/job.h"
 
 #include <stdlib.h>

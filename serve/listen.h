@@ -22,9 +22,9 @@ typedef struct ServeListen {
 /* Is this the address of a socket, or of a port that only this machine reaches? QSF_E_USAGE if it is not an
  * address: a number of IPv4, or of IPv6 in brackets, and a port; "localhost:PORT"; or "unix:PATH". */
 int serve_listen_check(const char *address, bool *local, QsfErr *err);
-/* Listens there. A socket has the permissions 0600; one that a program left which does not run any more is
- * replaced, anything else at its path is not. QSF_E_USAGE as above; QSF_E_RUNTIME: the address is in use, or
- * not of this machine, or the path cannot be used. */
+/* Listens there. A socket has the permissions 0600; one that a program left when it ended is replaced,
+ * anything else at its path is not. QSF_E_USAGE as above; QSF_E_RUNTIME: the address is in use, or not of
+ * this machine, or the path cannot be used. */
 int serve_listen_open(ServeListen *l, const char *address, QsfErr *err);
 /* Stops listening and removes the socket. */
 void serve_listen_close(ServeListen *l);

@@ -39,7 +39,7 @@ static bool read_part(ServeReader *rd, ServeSlice *out) {
     while (serve_reader_next(rd, '{', &first, &more) && more) {
         const char *key = qsf_strbuf_str(&rd->key);
         const bool is_text = strcmp(key, "text") == 0, is_type = strcmp(key, "type") == 0;
-        if ((is_text && text) || (is_type && typed)) return serve_reader_fail(rd, "%s is there twice", key);
+        if ((is_text && text) || (is_type && typed)) return serve_reader_fail(rd, "%s occurs twice", key);
         if (is_text) {
             if (!serve_reader_append(rd, out)) return false;
             text = true;
@@ -92,7 +92,7 @@ static bool read_member(ServeReader *rd, Draft *d) {
     set_where(rd, d, key);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         if (strcmp(key, members[i].name) != 0) continue;
-        if ((d->seen & 1u << i) != 0) return serve_reader_fail(rd, "this member is there twice");
+        if ((d->seen & 1u << i) != 0) return serve_reader_fail(rd, "this member occurs twice");
         d->seen |= 1u << i;
         return members[i].read(rd, (ServeSlice *)(void *)((char *)d + members[i].place));
     }

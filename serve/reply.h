@@ -56,7 +56,7 @@ typedef struct ServeEnd {
     double prompt_tps, tps; /* tokens per second of the prompt and of the answer; 0 = not known */
 } ServeEnd;
 
-/* Of an answer that is being written, or of its prompt while that is read. */
+/* Counts of an answer that is being written, or of its prompt while that is evaluated. */
 typedef struct ServeCounts {
     bool reading;
     uint32_t prompt, cached; /* tokens of the prompt, and those of them that were there already */

@@ -40,7 +40,7 @@ typedef struct ServeRequest {
 
 /* Reads a body of len bytes, which is changed and has to stay as long as r; base: the settings of the server.
  * false with *e set: status 400, or 500 without memory. Release r with serve_request_free in any case: it
- * frees the messages, and what is no text stays. */
+ * frees the messages; values that are not texts remain. */
 bool serve_request_parse(ServeRequest *r, bool chat, char *body, size_t len, const QSFSettings *base,
                          ServeError *e);
 void serve_request_free(ServeRequest *r);

@@ -78,11 +78,11 @@ bool serve_headers_skippable(const ServeHeaders *h, uint64_t max) {
     return h->length != NULL && strtoull(h->length, NULL, 10) <= max;
 }
 
-/* Of what other programs may read in another way, so that a proxy and this server would disagree. */
+/* Refuses headers that a proxy and this server could read differently. */
 static bool check_form(const ServeHeaders *h, ServeError *e) {
     const char *why = NULL;
     if (h->malformed) why = "a header is malformed";
-    if (h->twice) why = "a header that may be there once is there twice";
+    if (h->twice) why = "a header that may occur once occurs twice";
     if (h->length != NULL && h->coding != NULL)
         why = "the headers Content-Length and Transfer-Encoding cannot be combined";
     if (why != NULL) return serve_error_set(e, 400, "bad_headers", NULL, "%s", why);
@@ -107,7 +107,7 @@ static bool check_who(const ServeHeaders *h, const ServeGuard *g, ServeError *e)
     return true;
 }
 
-/* Of a body that is announced. */
+/* Checks the announced length of the body. */
 static bool check_length(const ServeHeaders *h, uint64_t limit, ServeError *e) {
     if (h->length == NULL) return true;
     char *end;

@@ -19,13 +19,13 @@ typedef enum ServeTarget {
     SERVE_TARGETS
 } ServeTarget;
 
-/* Of the headers, NULL = absent. */
+/* Values of headers; NULL = absent. */
 typedef struct ServeHeaders {
     const char *host, *origin, *authorization, *length;
     const char *coding;  /* of the transfer */
     const char *content; /* its coding */
     const char *expect;
-    bool twice;     /* one of host, length and coding is there twice */
+    bool twice;     /* host, length or coding occurs twice */
     bool malformed; /* a name or value has characters that it cannot have */
 } ServeHeaders;
 
@@ -42,8 +42,8 @@ typedef struct ServeRoute {
     bool has_body;
 } ServeRoute;
 
-/* Of a target that is a whole URL, as clients send it to proxies: returns its path, and writes its host over
- * the one of the header, as RFC 9112 demands, into host (cap bytes). Other targets are returned unchanged. */
+/* Returns the path of a target. If it is a whole URL, as clients send it to proxies, its host replaces that
+ * of the header, as RFC 9112 demands, and is written to host (cap bytes). */
 const char *serve_route_path(const char *target, ServeHeaders *h, char *host, size_t cap);
 
 /* Finds what is asked for; false with *e set: 400, 401, 403, 404, 405 or 413. */

@@ -32,8 +32,8 @@ typedef struct ServeSlots {
     int lock; /* a descriptor that is locked as long as the folder is in use */
 } ServeSlots;
 
-/* Makes the folder, and removes those of servers that do not run any more. QSF_E_RUNTIME: it cannot be made;
- * then nothing is kept. */
+/* Makes the folder, and removes those of servers that no longer run. QSF_E_RUNTIME: it cannot be made; then
+ * nothing is kept. */
 int serve_slots_open(ServeSlots *s, const ServeOptions *o, QsfErr *err);
 /* Removes all files and the folder. A zeroed one is allowed. */
 void serve_slots_close(ServeSlots *s);

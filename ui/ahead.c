@@ -91,7 +91,7 @@ static bool same(const UiBuf *b, const char *text, size_t len) {
     return b->len == len && (len == 0 || memcmp(b->data, text, len) == 0);
 }
 
-/* Another line: what is being evaluated goes on only if it is the beginning of that, too. */
+/* Another line: the evaluation continues only if its text is the beginning of this line, too. */
 static void take_line(UiApp *a, const char *line, size_t len, double now) {
     UiAhead *h = &a->ahead;
     const bool stays = len >= h->stays && (h->stays == 0 || memcmp(line, h->asked.data, h->stays) == 0);

@@ -16,7 +16,7 @@ struct UiApp;
 /* Zeroed it is empty. */
 typedef struct UiAhead {
     UiBuf line;     /* the input line when it was looked at last */
-    double changed; /* when it was not the same any more */
+    double changed; /* when it last changed */
     bool due;       /* the engine is to be asked once the keys rest */
     UiBuf asked;    /* the line for which it was asked last; empty = it has nothing to do */
     size_t stays;   /* bytes of it that the evaluated text comes from: a line that keeps them keeps that;

@@ -400,7 +400,7 @@ bool ui_app_ask(UiApp *a, bool go_on) {
     ui_log_request(a, go_on ? "continue" : r.branch > 0 ? "branch" : "answer");
     if (go_on) {
         ui_ctx_full_over(a);
-        ui_app_drop_unanswered(a); /* the answer goes on before it */
+        ui_app_drop_unanswered(a); /* the answer continues before it */
         a->answer = last;
     } else {
         a->answer = ui_transcript_add(&a->chat, UI_ANSWER, "", 0);

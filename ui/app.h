@@ -214,7 +214,7 @@ struct UiApp {
     QSFStats stats;         /* last snapshot; ctx_used is that of the conversation */
     bool ctx_stale;         /* they changed, and their number was not needed yet (pipes) */
     bool ctx_counted;       /* messages changed since the last answer: they have ctx_tokens tokens */
-    bool came_back; /* the last answer had no token, and the one that it was to replace is there again */
+    bool came_back;         /* the last answer had no token, and the one that it was to replace is back */
     uint32_t ctx_tokens;
     UiTyped typed;
     QSFLayerStats *layers; /* (n_layers) of it, the last one is the head */

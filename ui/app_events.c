@@ -92,7 +92,7 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     if (it->raw.len == 0 && !ui_item_thought(it) && !finished && it->tokens == 0) {
         if (it->number == a->chat.next_number) a->chat.next_number--; /* nothing was saved of it */
         ui_transcript_remove(&a->chat, it);
-        a->came_back = ui_app_branch_back(a); /* the answer that was to be replaced is there again */
+        a->came_back = ui_app_branch_back(a); /* the answer that was to be replaced is back */
         if (!a->came_back) ui_app_withdraw(a);
     } else if (more) {
         ui_app_save_message(a, it, a->answer_from);
@@ -172,7 +172,7 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
         say_full(a);
     }
     if (e->hidden_tokens > 0)
-        ui_app_say(a, UI_NOTICE, "the model went on thinking: %u tokens are hidden", e->hidden_tokens);
+        ui_app_say(a, UI_NOTICE, "the model kept thinking: %u tokens are hidden", e->hidden_tokens);
     if (e->evicted > 0)
         ui_app_say(a, UI_NOTICE, "%u tokens left the context (%s)", e->evicted, a->settings.eviction);
     if (a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);
@@ -183,8 +183,8 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
 }
 
 /* The prompt was longer than the context: in the chat the advice differs from the options that the engine
- * names. prompt: its tokens, if the answer that it was to replace is there again; go_on: it was the answer
- * that should continue. */
+ * names. prompt: its tokens, if the answer that it was to replace is back; go_on: it was the answer that
+ * should continue. */
 static bool say_too_long(UiApp *a, bool go_on, int64_t prompt) {
     UiItem *last = ui_transcript_last_of(&a->chat, UI_USER);
     char advice[80];
@@ -217,7 +217,7 @@ static void answer_failed(UiApp *a, const QSFEvent *e) {
     ui_app_count_context(a);
     const bool said = advise && say_too_long(a, go_on, prompt);
     if (!said) ui_app_print(a, UI_ERROR, text);
-    if (a->came_back) ui_app_say(a, UI_NOTICE, "the answer before is there again");
+    if (a->came_back) ui_app_say(a, UI_NOTICE, "previous answer restored");
     if (e->file && a->interactive) ui_app_say(a, UI_NOTICE, "/retry asks again when the file can be read");
 }
 
@@ -391,7 +391,7 @@ void ui_app_tick(UiApp *a, double now) {
     say_save_problem(a);
 }
 
-/* The events that have arrived; those that end the answer begin nothing any more. */
+/* The events that have arrived; those that end the answer begin nothing. */
 static void take_last(UiApp *a) {
     QSFEvent e;
     while (a->answer && a->engine.next(a->engine.self, &e)) {

@@ -23,7 +23,7 @@ void ui_own_free(UiOwn *own) {
     *own = (UiOwn){ 0 };
 }
 
-/* A setting as a record has it: its value, or that it is not set any more. */
+/* A setting as a record has it: its value, or that it is no longer set. */
 static void take_recorded(QSFSettings *s, const QSFSetting *row, const char *value) {
     char err[200];
     QSFSettings usual;

@@ -67,14 +67,14 @@ void ui_app_apply(UiApp *a, const QSFSettings *before);
 
 /* Defaults and what the file says for this model (NULL = none). */
 void ui_config_base(const UiApp *a, const char *model, QSFSettings *s);
-/* Does the row have the value of the file? After ui_config_chosen not any more: it is the session's own. */
+/* Does the row have the value of the file? No longer after ui_config_chosen: it is the session's own. */
 bool ui_config_sets(const UiApp *a, const QSFSetting *row);
 void ui_config_chosen(UiApp *a, const QSFSetting *row);
 /* The row has its default again, which is that of the file if it has one. */
 void ui_config_unchosen(UiApp *a, const QSFSetting *row);
 /* The bit of the row in QSFSettings.user_set. */
 QSFSettingSet ui_setting_bit(const QSFSetting *row);
-/* As a value of /set, and in session files: the setting is not set any more, and has the value that the
+/* As a value of /set, and in session files: the setting is no longer set, and has the value that the
  * configuration file, the model or the server gives it. */
 #define UI_DEFAULT "default"
 /* Does value mean that? Not for rows of which it is a value. */
@@ -101,7 +101,7 @@ void ui_app_withdraw(UiApp *a);
 /* Returns a record with the text and the reasoning of a message, starting at `from`; both are
  * owned by the item. */
 QSFLogRecord ui_app_record(const UiItem *it, UiPlace from);
-/* A message without an answer leaves the context in the file, too: the conversation goes on without it. */
+/* A message without an answer leaves the context in the file, too: the conversation continues without it. */
 void ui_app_drop_unanswered(UiApp *a);
 /* Saves a message of the transcript, starting at `from`. Creates the file with the first message, and writes
  * everything again if a record was lost before. */

@@ -21,7 +21,7 @@ static unsigned copies(const UiApp *a) { return a->full_screen ? COPIES_ON_SCREE
 /* Memory of a cell: the canvas, and three screens of the terminal library. */
 #define CELL_BYTES 128u
 
-/* Of the cells above those of a plan. */
+/* Returns the bytes of the cells that the plan does not include. */
 static uint64_t cells_bytes(size_t cells, size_t planned) {
     if (planned < UI_CELLS_ALWAYS) planned = UI_CELLS_ALWAYS;
     return cells > planned ? (uint64_t)(cells - planned) * CELL_BYTES : 0;

@@ -211,7 +211,7 @@ void ui_app_drop_unanswered(UiApp *a) {
     a->unanswered = 0;
     if (id == 0) return;
     save_withdrawal(a);
-    for (size_t i = a->chat.n; i > 0 && !a->full_screen; i--) { /* no screen shows it any more */
+    for (size_t i = a->chat.n; i > 0 && !a->full_screen; i--) { /* no screen shows it */
         if (a->chat.items[i - 1]->id != id) continue;
         ui_transcript_remove(&a->chat, a->chat.items[i - 1]);
         break;

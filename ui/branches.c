@@ -237,7 +237,7 @@ bool ui_app_go(UiApp *a, UiSpot to, const char *by) {
     Move m = { .app = a, .to = to };
     char err[300] = "";
     if (ui_session_repair(&a->session) || a->session.tree.failed) {
-        ui_app_say(a, UI_ERROR, "earlier versions of the conversation are not known any more");
+        ui_app_say(a, UI_ERROR, "earlier versions of the conversation are no longer known");
         return false;
     }
     bool ok = prepare(&m);
@@ -280,7 +280,7 @@ bool ui_app_go_version(UiApp *a, uint32_t nth, char *said, size_t cap) {
     const UiNode *n = it ? ui_tree_node(t, it->node) : NULL, *other = n ? ui_tree_version(t, n, nth) : NULL;
     const char *why = ui_app_busy(a) ? "the answer is not finished"
                       : !it          ? "no answer has other versions: /retry makes one"
-                      : !n           ? "the versions are not known any more"
+                      : !n           ? "the versions are no longer known"
                       : !other       ? "there is no such version"
                                      : NULL;
     (void)snprintf(said, cap, "%s", why ? why : "");

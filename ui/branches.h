@@ -14,8 +14,8 @@
  * ui_app_ask(a, false) asks for the version, and evaluates only what the versions do not have in common. The
  * part of it that is saved stays if the program is killed, and /undo goes back to the version before. */
 void ui_app_branch_answer(UiApp *a, const UiItem *it, const char *by);
-/* The same change goes back before it was finished: the answer that it replaced is there again. false: no
- * such change is open, or its texts cannot be read (reported). */
+/* The same change goes back before it was finished: the answer that it replaced is back. false: no such
+ * change is open, or its texts cannot be read (reported). */
 bool ui_app_branch_back(UiApp *a);
 
 /* Makes the conversation the one that ends at a spot of a->session.tree, with the branch that is open there

@@ -20,7 +20,7 @@ typedef struct UiInk {
     uint16_t link; /* ui_canvas_link, 0 = none */
 } UiInk;
 
-/* Of a screen, which takes memory for each cell: 640 columns and 200 rows. */
+/* Maximum size of a screen, which takes memory for each cell: 640 columns and 200 rows. */
 #define UI_CELLS_MAX ((size_t)128 << 10)
 
 typedef struct UiCell {

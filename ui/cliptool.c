@@ -36,7 +36,7 @@ static const UiClipTool tools[] = {
     { { "clip.exe", NULL }, NULL, true },
 };
 
-/* Of the last copy, if it was still running then; 0 = none. */
+/* The program of the last copy, if it was still running then; 0 = none. */
 static pid_t running;
 
 /* The text is valid UTF-8: it was cleaned. */

@@ -19,7 +19,7 @@ static UiItem *message_at(const UiApp *a, uint32_t number) {
 static void say_where(UiApp *a, const char *name, uint32_t number) {
     for (size_t i = 0; i < a->chat.n; i++)
         if (a->chat.items[i]->number == number) {
-            ui_app_say(a, UI_ERROR, "/%s: message %u is not in the context any more", name, number);
+            ui_app_say(a, UI_ERROR, "/%s: message %u is no longer in the context", name, number);
             return;
         }
     if (ui_tree_node(&a->session.tree, number))

@@ -85,7 +85,7 @@ static bool resume(UiApp *a) {
 
 static bool end_game(UiApp *a, const char *name) {
     if (!resume(a)) {
-        ui_app_say(a, UI_ERROR, "/%s: no game is played", name);
+        ui_app_say(a, UI_ERROR, "/%s: no game is running", name);
         return false;
     }
     ui_session_because(&a->session, "game", true); /* one change */

@@ -97,7 +97,7 @@ bool ui_cmd_ban(UiApp *a, const char *name, const char *args) {
     return change(a, "ban", name, args, "nothing is banned");
 }
 
-/* Without an argument it goes on and off. */
+/* Without an argument it toggles. */
 bool ui_cmd_least(UiApp *a, const char *name, const char *args) {
     const QSFSetting *row = qsf_setting_find("least");
     (void)name;

@@ -219,7 +219,7 @@ void ui_ctx_full_ask(UiApp *a) {
     put_forget(a, &b, &o);
     put_compact(a, &b, &o);
     put_ctx(a, &b, &o);
-    ui_buf_puts(&b, "\n4 stop: the answer stays as it is, /continue asks again");
+    ui_buf_puts(&b, "\n4 stop: keep the answer as it is, /continue asks again");
     if (is_offered(&o, '5'))
         ui_buf_puts(
             &b,

@@ -34,7 +34,7 @@ bool ui_download_begin(UiApp *a, const char *name) {
         if (!a->full_screen) a->exit_code = QSF_EXIT_RUNTIME;
         return false;
     }
-    if (!a->show_downloads) ui_app_say(a, UI_NOTICE, "%s is being looked for", name);
+    if (!a->show_downloads) ui_app_say(a, UI_NOTICE, "looking for %s", name);
     return true;
 }
 

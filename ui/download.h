@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Models that are downloaded while the chat goes on (qsf_fetch.h): one at a time, loaded when it is complete.
- * The line mode takes no line before that, since the next one may be a message for the new model; nor do the
- * lines of a file that began it. One thread. */
+/* Models that are downloaded while the chat continues (qsf_fetch.h): one at a time, loaded when it is
+ * complete. The line mode takes no line before that, since the next one may be a message for the new model;
+ * nor do the lines of a file that began it. One thread. */
 #ifndef QSF_UI_DOWNLOAD_H
 #define QSF_UI_DOWNLOAD_H
 

@@ -11,7 +11,7 @@
 #include "ui/app_internal.h"
 #include "ui/ctx_full.h"
 
-/* Of the model, and shown as the message before its summary. */
+/* Sent to the model, and shown as the message before its summary. */
 static const char question[] = "Summarize our conversation so far in a few sentences.";
 
 #define SUMMARY_MAX 200u /* tokens */

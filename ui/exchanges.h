@@ -32,7 +32,8 @@ bool ui_compact(UiApp *a, uint32_t exchanges, bool go_on);
 void ui_compact_text(UiApp *a, const char *text, size_t len);
 void ui_compact_end(UiApp *a, QSFStop stop, const char *error);
 
-/* Of the summary that is ready: it replaces the exchanges; nothing changes; the input gets /compact TEXT. */
+/* A summary is ready: _take replaces the exchanges by it, _drop discards it, _edit puts /compact TEXT into
+ * the input. */
 void ui_compact_take(UiApp *a);
 void ui_compact_drop(UiApp *a);
 void ui_compact_edit(UiApp *a);

@@ -106,7 +106,7 @@ static unsigned put_message(UiBuf *b, const UiItem *it, unsigned first) {
     return n;
 }
 
-/* Code has its number on the screen: answers that the model does not see any more are counted, too. */
+/* Code has its number on the screen: answers that the model no longer sees are counted, too. */
 void ui_export_as_html(const UiApp *a, UiBuf *b) {
     unsigned first = 1;
     UiBuf unused = { 0 };

@@ -68,7 +68,7 @@ static void on_editor(void *arg) {
     l->screen.editor = true;
 }
 
-/* While the editor has the terminal: the engine goes on, and its events are taken. */
+/* While the editor has the terminal, the engine continues and its events are received. */
 static int wait_for_editor(void *arg) {
     Loop *l = arg;
     struct pollfd fds[3] = {

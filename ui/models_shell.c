@@ -98,7 +98,7 @@ int ui_models_print(const UiOptions *o, char *err, size_t cap) {
         (void)snprintf(err, cap, "no models found; qsf-chat %s downloads one",
                        qsf_model_suggested(qsf_memory_available())->name);
     else if (n == 0 && !*err)
-        (void)snprintf(err, cap, "no model has \"%.100s\" in its line, and there is no such folder", o->find);
+        (void)snprintf(err, cap, "no model matches \"%.100s\", and there is no such folder", o->find);
     qsf_models_free(&list);
     return QSF_EXIT_OK;
 }

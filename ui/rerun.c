@@ -161,7 +161,7 @@ static bool message(Rerun *x, const Step *s) {
     return add_recorded(x, s) != NULL;
 }
 
-/* Settings that do not exist any more are passed over, as when a session is resumed. */
+/* Settings that no longer exist are passed over, as when a session is resumed. */
 static bool set(Rerun *x, const Step *s) {
     UiApp *a = x->app;
     const QSFSetting *row = qsf_setting_find(s->name);

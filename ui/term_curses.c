@@ -256,8 +256,8 @@ static void choose_size(void) {
     use_tioctl(!ui_term_size(&rows, &cols));
 }
 
-/* Of the screen: newterm has set that of the size that it found. It moves the cursor, and the program's own
- * screen begins only with the first refresh: at the end the shell continues where the cursor was. */
+/* Newterm has set the scroll region for the size that it found. Setting it moves the cursor, to which the
+ * shell returns at the end: the program's own screen begins only with the first refresh. */
 static void set_scroll_region(void) {
     if (!change_scroll_region || !save_cursor || !restore_cursor) return;
     putp(save_cursor);

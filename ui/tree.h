@@ -109,8 +109,8 @@ typedef struct UiTree {
 
 /* Takes the next record, which is at r->at. */
 void ui_tree_record(UiTree *t, const QSFLogRecord *r);
-/* Another conversation begins, in the same file: messages and changes are dropped, numbers go on. Settings
- * that changed before the first message can still be undone. */
+/* Another conversation begins, in the same file: messages and changes are dropped, numbering continues.
+ * Settings that changed before the first message can still be undone. */
 void ui_tree_reset(UiTree *t);
 void ui_tree_free(UiTree *t);
 

@@ -33,7 +33,7 @@ static void drop_first(UiTree *t) {
     t->n_done -= t->n_done > 0;
 }
 
-/* Adds a change after those that are in effect; what was undone is not made again any more. */
+/* Adds a change after those that are in effect; what was undone can no longer be made again. */
 static UiStep *push(UiTree *t, UiStepKind kind, const char *by) {
     drop_undone(t);
     if (t->n_steps == UI_STEPS_MAX) drop_first(t);

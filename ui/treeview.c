@@ -179,9 +179,9 @@ void ui_treeview(const UiTree *t, const QSFChatLog *log, int columns, bool ascii
     uint32_t gone = 0, in_front = 0;
     ui_tree_forgotten(t, ui_tree_spot(t), &gone, &in_front);
     if (gone > 0 && ok)
-        ui_buf_printf(out, "\n  (- is not in the context any more%s)",
+        ui_buf_printf(out, "\n  (- is no longer in the context%s)",
                       in_front > 0 ? ": a summary is there instead" : "");
-    if (t->dropped) ui_buf_puts(out, "\n  (older branches are not known any more)");
+    if (t->dropped) ui_buf_puts(out, "\n  (older branches are no longer known)");
     free(stack);
     free(v.first);
     free(v.sibling);

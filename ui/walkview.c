@@ -82,7 +82,7 @@ void ui_walk_show(UiScreen *s) {
     const UiTints *t = &s->tints;
     if (!t->walks || t->item == 0) s->walked = 0;
     if (!t->walks || t->item == 0 || s->walked == t->at + 1) return;
-    if (s->walked == 0) s->flash_until = 0; /* nothing is evaluated any more */
+    if (s->walked == 0) s->flash_until = 0; /* nothing is being evaluated */
     ui_chatview_show(&s->view, &s->app->chat, t->item, t->cursor);
     s->walked = t->at + 1;
 }

@@ -16,7 +16,7 @@ static int open_in(const char *dir) {
     return fd;
 }
 
-/* A name for a moment, where the file system knows no files without one. */
+/* The file has a name only briefly, where the file system has no files without one. */
 int qsf_temp_file(void) {
     const char *dir = getenv("TMPDIR");
     char path[QSF_PATH_MAX];

@@ -34,7 +34,7 @@ static bool has_type(const char *name, const char *word, size_t n) {
     return false;
 }
 
-/* Of the type that the name has; otherwise the slowest of all types, so that nothing is promised. */
+/* The speed of the type in the name; without one that of the slowest type, so that nothing is promised. */
 static double compute_rate(const QsfRates *r, const char *name) {
     static const char head[] = "compute-";
     char tail[16];

@@ -251,7 +251,7 @@ static void put_record(QsfStrbuf *b, const QSFLogRecord *r) {
     qsf_strbuf_addf(b, "{\"kind\":\"%s\",\"time\":%.3f", qsf_chatlog_kind_name(r->kind),
                     r->time > 0 ? r->time : now());
     if (r->role) put_field(b, "role", r->role, strlen(r->role));
-    /* Of a message and a model it is an addition: what was there before comes first. */
+    /* The name of a message or a model was added to the format later: it follows the other fields. */
     const bool last = r->kind == QSF_LOG_MESSAGE || r->kind == QSF_LOG_MODEL;
     if (r->name && !last) put_field(b, "name", r->name, strlen(r->name));
     if (r->text) put_field(b, "text", r->text, r->len);

@@ -10,7 +10,7 @@
 typedef struct QsfDrafters {
     struct QsfNextn *nextn;
     struct QsfDraftModel *draft;
-    bool new_nextn, new_draft; /* not those of the runtime: not loaded yet, or there are none any more */
+    bool new_nextn, new_draft; /* not those of the runtime: to be loaded, or given up */
 } QsfDrafters;
 
 /* Makes a plan with these options, which get the memory of what runs beside the model. Errors of

@@ -16,7 +16,7 @@ typedef struct QsfExpertFacts {
     uint32_t n, slots;     /* experts, and slots for them now; n: all are in memory */
     uint32_t used;         /* most experts of a layer that a token uses */
     const uint32_t *depth; /* (QSF_EXPERT_DEPTHS) expert_depth of QsfForwardStats */
-    /* Of a token of the answer: in all, in which something was read, and waiting for that; 0 = unknown */
+    /* per token of the answer: total, with reads, and waiting for reads; 0 = unknown */
     double token_ns, read_ns, wait_ns;
 } QsfExpertFacts;
 

@@ -57,9 +57,9 @@ int qsf_grammar_hold_allowed(QsfGrammarHold *h, const QsfThinkSplit *split, cons
 bool qsf_grammar_hold_is_over(const QsfGrammarHold *h);
 /* Where it may end now. */
 bool qsf_grammar_hold_may_end(const QsfGrammarHold *h);
-/* After *id was chosen, when it and what follows may have `left` tokens: if what is open then could not be
- * closed any more, another token begins to close it: *id changes, or h->finished says that there is none.
- * What the rules forbid closes nothing. */
+/* After *id was chosen, when it and what follows may have `left` tokens: if what is open could then no longer
+ * be closed, another token begins to close it: *id changes, or h->finished says that there is none. What the
+ * rules forbid closes nothing. */
 int qsf_grammar_hold_limit(QsfGrammarHold *h, const QsfRuntime *rt, uint32_t left, int32_t *id, QsfErr *err);
 /* Takes a token, before it is passed to split and detok; h->took: it is text of the answer, and a part of
  * no tag. piece (cap): scratch. QSF_E_USAGE: it does not match. */

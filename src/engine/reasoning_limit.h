@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The end of reasoning that takes too long. After the limit a thought ends where the model nearly ends it
- * itself: the token that closes it is taken as soon as it is one of the likeliest. A thought that goes on for
- * QSF_REASONING_GRACE tokens more is closed: a sentence, the closing tokens and, where a model writes
+ * itself: the token that closes it is taken as soon as it is one of the likeliest. A thought that continues
+ * for QSF_REASONING_GRACE tokens more is closed: a sentence, the closing tokens and, where a model writes
  * messages, the head of the answer's message are evaluated as if the model had written them. One thread. */
 #ifndef QSF_ENGINE_REASONING_LIMIT_H
 #define QSF_ENGINE_REASONING_LIMIT_H

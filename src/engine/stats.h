@@ -47,7 +47,7 @@ void qsf_live_stats_budget(QsfLiveStats *b, const QSFSettings *s);
 /* Begins a request with the prefill of n tokens; reused of them are in the cache. The counters of the forward
  * pass were reset before. */
 void qsf_live_stats_prefill(QsfLiveStats *b, uint32_t n, uint32_t reused, int32_t max_tokens);
-/* Of a prompt of `total` tokens, `done` are in the cache already (qsf_worker_ahead). */
+/* qsf_worker_ahead: `done` of `total` tokens of the prompt are in the cache. */
 void qsf_live_stats_ahead(QsfLiveStats *b, uint32_t done, uint32_t total);
 void qsf_live_stats_decode(QsfLiveStats *b, uint32_t ctx_used);
 void qsf_live_stats_token(QsfLiveStats *b, const QsfSample *s, uint32_t ctx_used, int32_t max_tokens);

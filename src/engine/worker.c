@@ -91,7 +91,7 @@ static void *engine(void *arg) {
         command_free(&c);
         if (idle) continue;
         w->filling = w->loaded;
-        /* Of a large sparse model that streams, its plans take a moment: the request has ended already. */
+        /* For a large sparse model that streams the plans take a while; the request has ended by then. */
         if (w->loaded) qsf_worker_set_text(w, &w->text_quality, qsf_quality_text(&w->rt));
         qsf_worker_snapshot_save(w);
         qsf_worker_learn(w, QSF_HABITS_SOON);

@@ -303,7 +303,7 @@ static int check_scored(QSFWorker *w, const Asked *q, const QsfGeneration *out, 
     return qsf_err_set(err, QSF_E_USAGE, "the tokens of this answer cannot be told from its text");
 }
 
-/* The answer goes on without the file that it cannot write. */
+/* The answer continues without the file, which cannot be written. */
 static void report_trace(QSFWorker *w) {
     char text[QSF_ERR_MSG_MAX];
     if (!qsf_routes_failed(w->rt.routes, text, sizeof text)) return;

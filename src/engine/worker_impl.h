@@ -57,8 +57,8 @@ typedef struct QsfWorkerSnapshot {
 
 struct QSFWorker {
     pthread_t thread;
-    /* Of command, replan, quit, ahead, aheading, params, settings, advice, plan_options, texts; held for
-     * copies only. */
+    /* Protects command, replan, quit, ahead, aheading, params, settings, advice, plan_options and texts; held
+     * for copies only. */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     QsfCommand command;

@@ -392,7 +392,7 @@ void qsf_worker_snapshot_load(QSFWorker *w, const QsfRequestCopy *r, const QsfId
     if (rc != QSF_OK || kind == QSF_SNAP_CUT) report_refused(w, kind, &err);
     if (rc != QSF_OK || r->snapshot_from == NULL) return;
     qsf_err_clear(&err);
-    /* What is wrong with it is reported when its own conversation goes on. */
+    /* An error is reported when its own conversation continues. */
     (void)qsf_snapshot_load(&w->timeline, r->snapshot_from, &s->key, ids->data, ids->n, &loaded, NULL, &err);
 }
 

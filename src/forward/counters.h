@@ -7,7 +7,7 @@
 #include "src/forward/forward.h"
 #include "src/stream/weights.h"
 
-/* Of one layer, or the head. Written by replans, read by any thread. */
+/* Counters of one layer, or of the head. Written by replans, read by any thread. */
 typedef struct QsfLayerBytes {
     atomic_uint_fast64_t weight, pinned;
     atomic_uint_fast64_t experts, experts_pinned; /* in all, and those of a plan without slots for them */

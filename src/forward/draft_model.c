@@ -73,7 +73,7 @@ static bool has_experts(const QsfModel *m) {
     return false;
 }
 
-/* Of a sparse model, passes with the sketch would also use fewer experts. */
+/* In a sparse model, passes with the sketch would also use fewer experts. */
 static QsfQuality quality_of(const QsfModel *m, bool sketch) {
     QsfQuality q = { 0 };
     if (!sketch || has_experts(m)) return q;

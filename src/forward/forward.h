@@ -129,14 +129,14 @@ void qsf_forward_mark(QsfForward *f, uint32_t last);
 /* ---- adapters (src/model/adapter.h) ---- */
 
 /* Between two evals, after a replan with other adapters than `old` (NULL = none): positions in the cache that
- * the new ones may have changed do not count any more (qsf_forward_keeps). */
+ * the new ones may have changed no longer count (qsf_forward_keeps). */
 void qsf_forward_adapted(QsfForward *f, const QsfAdapterSet *old);
 /* Between two evals: gives the adapters of s, which are in use, other scales (s->n). Nothing is read.
  * Positions in the cache count as with qsf_forward_adapted. QSF_E_MODEL, with nothing changed: a scale is too
  * large for an adapter. */
 int qsf_forward_rescale(QsfForward *f, QsfAdapterSet *s, const float *scale, QsfErr *err);
-/* Between two evals, before the prompt ids[0..n): an aLoRA acts at and after its last invocation in it,
- * or not at all. Positions whose adapters change thereby do not count any more. */
+/* Between two evals, before the prompt ids[0..n): an aLoRA acts at and after its last invocation in it, or
+ * not at all. Positions whose adapters change thereby no longer count. */
 void qsf_forward_invoke(QsfForward *f, const int32_t *ids, size_t n);
 
 /* ---- quality (src/plan/quality.h) ---- */
@@ -268,7 +268,7 @@ typedef struct QsfForwardStats {
     uint64_t passes;         /* passes over the layers */
     uint64_t prefill_tokens; /* tokens evaluated in calls with n > 1 */
     uint64_t decode_tokens;  /* tokens evaluated one at a time */
-    /* Of decode_tokens: experts that routers chose, and those of them that were read. */
+    /* during decode_tokens: experts that routers chose, and those of them that were read */
     uint64_t expert_uses, expert_misses;
     uint64_t expert_reads; /* reads of experts into slots: one of each matrix, or one of each expert */
     /* Of about the last 256 of them: the uses that (i + 1) / QSF_EXPERT_DEPTHS of all experts in memory, but

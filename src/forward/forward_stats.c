@@ -33,7 +33,7 @@ static uint64_t share(uint64_t active, uint64_t pinned, uint64_t all) {
     return active >= all ? pinned : (uint64_t)((double)active * ((double)pinned / (double)all));
 }
 
-/* Of what an answer computes. */
+/* Counts the bytes of the weights that an answer uses, pinned and streamed, per layer. */
 void qsf_counters_pins(QsfForward *f) {
     const QsfQuality *q = &f->reduction.quality;
     const uint32_t n_units = qsf_weights_n_units(f->weights);

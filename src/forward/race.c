@@ -39,7 +39,7 @@ static int next_of(const QsfRace *r, int i) {
 
 static void begin_round(QsfRace *r) { r->at = next_of(r, r->round % 2 == 0 ? -1 : r->n); }
 
-/* Of the runners from index `first` to `last`, and the one that began. */
+/* Starts a race between the runners from index `first` to `last` and the one that computes now. */
 static void begin_race(QsfRace *r, int first, int last) {
     if (r->n < 2) return;
     for (int i = 0; i < r->n; i++) {

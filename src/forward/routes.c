@@ -46,8 +46,7 @@ void qsf_routes_write(QsfRoutes *r) {
 
 bool qsf_routes_failed(QsfRoutes *r, char *note, size_t cap) {
     if (r == NULL || r->error == 0) return false;
-    snprintf(note, cap, "the choices of experts are not recorded any more: %s: %s", r->path,
-             strerror(r->error));
+    snprintf(note, cap, "the choices of experts are no longer recorded: %s: %s", r->path, strerror(r->error));
     r->error = 0;
     return true;
 }

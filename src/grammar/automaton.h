@@ -2,8 +2,8 @@
 /* Runs a grammar over bytes. A state is a set of places in the grammar, each with a stack of what its rules
  * return to; stacks share their common parts in a graph (Tomita 1985; Scott and Johnstone, "GLL parsing",
  * 2010), so that the number of readings of a text does not matter. States are numbered when they are found
- * first, and know where a byte leads: a second time costs a load. 0 is the state in which nothing matches
- * any more. Every other state can be completed to a text that matches.
+ * first, and know where a byte leads: a second time costs a load. State 0 matches nothing; every other state
+ * can be completed to a text that matches.
  *
  * Memory is limited: qsf_automaton_trim forgets all states but one. One thread at a time. */
 #ifndef QSF_GRAMMAR_AUTOMATON_H

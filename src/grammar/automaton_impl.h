@@ -81,7 +81,7 @@ bool qsf_automaton_space(QsfAutomaton *a, void **p, uint32_t n, uint32_t *cap, s
  * without memory. */
 uint32_t qsf_stack_of(QsfAutomaton *a, const QsfStackPlace *p, uint32_t n);
 uint32_t qsf_state_of(QsfAutomaton *a, const QsfStackPlace *p, uint32_t n, bool ends);
-/* Sorts, and drops what is there twice; returns how many are left. */
+/* Sorts, and drops duplicates; returns how many are left. */
 uint32_t qsf_places_sort(QsfStackPlace *p, uint32_t n);
 
 #endif

@@ -18,7 +18,7 @@ static void skip_comment(QsfReadText *r) {
     while (!qsf_read_ended(r) && qsf_read_peek(r) != '\n' && qsf_read_peek(r) != '\r') r->at++;
 }
 
-/* Blanks and comments; line ends too if the rule goes on behind them. */
+/* Blanks and comments; line ends too if the rule continues after them. */
 static void skip(QsfReadText *r, bool lines) {
     for (;;) {
         const char c = qsf_read_peek(r);
@@ -289,7 +289,7 @@ static uint32_t alternatives(QsfReadText *r, bool in_group) {
     const uint32_t alt = qsf_node_list(r->b, QSF_NODE_ALT);
     do {
         skip(r, true);
-        /* Behind ::= or | the rule goes on over lines, but not into the next rule. */
+        /* After ::= or | the rule may continue on the next lines, up to the next rule. */
         if (!in_group && at_rule(r))
             qsf_node_add(r->b, alt, qsf_node_empty(r->b));
         else
@@ -316,7 +316,8 @@ static void read_rule(QsfReadText *r) {
     if (r->b->failed) return;
     QsfRule *u = &r->b->rules[rule];
     if (u->node != QSF_NO_RULE_BODY) {
-        qsf_read_fail(r, at, "the rule \"%.*s\" is there twice", (int)(len < 100 ? len : 100), r->text + at);
+        qsf_read_fail(r, at, "the rule \"%.*s\" is defined twice", (int)(len < 100 ? len : 100),
+                      r->text + at);
         return;
     }
     qsf_read_place(r, at, &u->line, &u->col);

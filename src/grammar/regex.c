@@ -233,7 +233,7 @@ static uint32_t quantified(QsfReadText *r, uint32_t node, size_t from) {
     (void)qsf_read_take(r, '?'); /* lazy */
     const char more = qsf_read_peek(r);
     if (more == '*' || more == '+' || more == '?')
-        return qsf_read_fail(r, r->at, "multiple repeat: %c stands after another quantifier", more);
+        return qsf_read_fail(r, r->at, "%c follows another quantifier", more);
     return qsf_node_repeat(r->b, node, min, max);
 }
 

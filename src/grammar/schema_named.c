@@ -32,8 +32,8 @@ static int shown(size_t len) { return (int)(len < 100 ? len : 100); }
 bool qsf_named_schema_add(QsfGrammarBuild *b, const char *name, size_t name_len, const char *text,
                           size_t len) {
     if (find(b, name, name_len) != NULL)
-        return qsf_gbuild_fail(b, QSF_E_USAGE, "the schema \"%.*s\" is there twice", shown(name_len), name) !=
-               0;
+        return qsf_gbuild_fail(b, QSF_E_USAGE, "the schema \"%.*s\" is defined twice", shown(name_len),
+                               name) != 0;
     QsfNamedSchema *n = b->failed ? NULL : calloc(1, sizeof *n + name_len);
     if (n == NULL) return qsf_gbuild_no_memory(b) != 0;
     n->s = (QsfSchema){ .b = b, .number = ++b->n_schemas };

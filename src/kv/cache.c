@@ -189,7 +189,7 @@ uint32_t qsf_kvcache_evict(QsfKvCache *c, const QsfEvict *e, uint32_t target) {
     return gone;
 }
 
-/* Of one run of tiles by slot; used[slot] is 0 for free ones. */
+/* One run of tiles by slot; used[slot] is 0 for free ones. */
 static void discard_run(const QsfKvCache *c, const QsfKvRun *r, const uint8_t *used) {
     const uint32_t n = (uint32_t)qk_kv_tiles(c->ctx);
     const size_t tile = r->bytes / n;

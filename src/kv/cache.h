@@ -96,7 +96,7 @@ uint8_t *qsf_kvcache_tile(const QsfKvCache *c, uint32_t i, unsigned which, uint3
 size_t qsf_kvcache_tile_bytes(const QsfKvCache *c, uint32_t i, unsigned which);
 
 /* Returns how many of the first n <= n_past positions a truncation can keep: n, or 0 if the window before n
- * is not there any more. */
+ * is no longer there. */
 uint32_t qsf_kvcache_keeps(const QsfKvCache *c, uint32_t n);
 /* Removes positions n and later; n is a result of qsf_kvcache_keeps. */
 void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n);

@@ -16,7 +16,7 @@
 
 typedef struct QsfKvCache QsfKvCache;
 
-/* Of all caches. */
+/* The recent positions of all caches. */
 typedef struct QsfKvRecent {
     uint64_t at[QSF_MAX_LAYERS]; /* bytes before cache i in a state, if it has recent positions */
     bool on[QSF_MAX_LAYERS];     /* it has */

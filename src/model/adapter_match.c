@@ -165,7 +165,7 @@ static int match_units(QsfAdapterSet *s, const QsfModel *m, QsfErr *err) {
     return rc;
 }
 
-/* Of the embedding table: rows of a are those of tokens. */
+/* The embedding table: rows of a are those of tokens. */
 static int match_table(QsfAdapterSet *s, const QsfModel *m, QsfAdapter *a, QsfErr *err) {
     QsfAdapterPair *p = find(a, m->prog.embed->name);
     if (p == NULL) return QSF_OK;

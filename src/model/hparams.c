@@ -65,7 +65,7 @@ static int read_sizes(QsfKeys *k, QsfHparams *h) {
     return rc == QSF_OK ? read_vocab_size(k, h) : rc;
 }
 
-/* Of blocks [first, end). */
+/* Checks the heads of blocks [first, end). */
 static int check_heads(QsfKeys *k, const QsfHparams *h, uint32_t first, uint32_t end) {
     qsf_keys_name(k, "attention.head_count_kv");
     for (uint32_t i = first; i < end; i++) {

@@ -19,7 +19,7 @@ typedef struct QsfExpertSpan {
     QsfExpertRange unit[2]; /* the second lies after the first in the slot */
 } QsfExpertSpan;
 
-/* Of an expert with these two units. */
+/* Fills out for an expert with these two units. */
 void qsf_expert_span(const QsfUnit *first, const QsfUnit *second, QsfExpertSpan *out);
 /* Makes the chunk of all of the first (which 0) or second unit, in which window and at of the parts count
  * from the start of the slot. */

@@ -19,7 +19,7 @@ qk_kv qsf_kv_type_parse(const char *name);
 /* Returns the bits of an element, without scales. */
 unsigned qsf_kv_type_bits(qk_kv type);
 static inline bool qsf_kv_types_equal(QsfKvTypes a, QsfKvTypes b) { return a.k == b.k && a.v == b.v; }
-/* Of each of K and V, the type with fewer bits. */
+/* Returns for K, and for V, the type of a or b with fewer bits. */
 QsfKvTypes qsf_kv_types_less(QsfKvTypes a, QsfKvTypes b);
 /* Writes "f16", or "q8/q4" where K and V differ. */
 void qsf_kv_types_print(QsfKvTypes t, char *dst, size_t cap);

@@ -229,7 +229,7 @@ static int more_than_there_is(const QsfPlanOptions *o, const QsfPlan *p, char *d
 static void more_than_available(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap) {
     const uint64_t uses = qsf_plan_used_bytes(p);
     const int n = more_than_there_is(o, p, dst, cap);
-    /* Of a cgroup of the budget's size, a little is in use. */
+    /* A cgroup of the budget's size has a little in use. */
     const bool more = o->available > 0 && p->budget / 8 * 7 > o->available + o->base_bytes;
     if (n > 0 && uses <= o->available) return;
     if (n == 0 && !more) return;

@@ -45,7 +45,7 @@ static uint32_t pinned_of_last(const QsfUnit *u, double carry) {
     return down16(u->items - 1 - (uint32_t)n);
 }
 
-/* Of a compressed layer, all of it counts with its first unit. */
+/* A compressed layer is counted whole, with its first unit. */
 uint64_t qsf_plan_held_bytes(const QsfPricing *s) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < s->shape.n_units; i++) {

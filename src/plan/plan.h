@@ -21,7 +21,7 @@
 #define QSF_CTX_MIN        128u
 #define QSF_BUDGET_DEFAULT (200ull << 20)
 
-/* Of every plan: copies, rendered text and ids of an ordinary prompt. */
+/* Part of every plan: copies, rendered text and ids of an ordinary prompt. */
 #define QSF_PLAN_MESSAGE (1ull << 20)
 
 #define QSF_PLAN_NOTE 352

@@ -42,7 +42,7 @@ static void embedding(QsfStrbuf *b, const QsfPlan *p) {
         qsf_strbuf_addf(b, "lru: read from the file, %" PRIu32 " cached\n", p->embed_rows);
 }
 
-/* Of K or V, which have the same three types. */
+/* For K or V, which have the same three types. */
 static void kv_reason(QsfKvReason why, qk_kv used, qk_kv most, qk_kv set, char *dst, size_t cap) {
     static const char *const texts[QSF_KV_REASON_N] = { "the default", "as set", "lowered to fit the budget",
                                                         "" };

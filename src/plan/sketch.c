@@ -65,7 +65,7 @@ bool qsf_sketch_shape(const QsfModel *m, int threads, QsfSketchShape *s) {
     s->list = place(s, s->groups * sizeof(uint32_t));
     s->values = place(s, s->chosen * QSF_ROW_QUANTUM * sizeof(float));
     s->stage = place(s, s->stage_groups * s->head_group);
-    /* Of each thread: a row as floats and as it lies in the file, and a group of the sketch. */
+    /* Per thread: a row as floats and as in the file, and a group of the sketch. */
     s->scratch_rows = ((4ull * u.k + 63) & ~63ull) + ((u.row_bytes[0] + 63) & ~63ull);
     s->scratch_stride = s->scratch_rows + ((QSF_ROW_QUANTUM * row + 63) & ~63ull);
     s->scratch = place(s, (uint64_t)threads * s->scratch_stride);

@@ -35,7 +35,7 @@ static void read_props(const QsfJson *root, const char *model, QsfContextSize *o
 
 /* ---- Ollama */
 
-/* Of the models that are loaded. */
+/* Reads a list of models that are loaded. */
 static void read_ps(const QsfJson *root, const char *model, QsfContextSize *out) {
     const QsfJson *list = qsf_json_get(root, "models"), *found = find(list, "name", model);
     take(&out->ctx, found ? found : find(list, "model", model), "context_length");

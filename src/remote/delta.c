@@ -91,7 +91,7 @@ static void take_number(int64_t *dst, const QsfJson *object, const char *key) {
     if (n >= 0 && n <= INT32_MAX) *dst = n;
 }
 
-/* Of llama.cpp, with each piece if it is asked to. Its prompt is what was read and what was reused. */
+/* llama.cpp sends these with each piece if asked to. Its prompt is the evaluated and the reused tokens. */
 static void take_timings(QsfDeltaUsage *to, const QsfJson *t) {
     int64_t read = -1;
     take_number(&to->cached, t, "cache_n");

@@ -282,8 +282,7 @@ static bool says_value(const QSFSettings *s, const char *value, QsfRemoteServer 
     return says;
 }
 
-/* Of a setting for which the server has a field. A value that is not sent makes no difference if it is the
- * default, which leaves the choice to the server. */
+/* For a setting for which the server has a field. Not sending the default leaves the choice to the server. */
 static QsfFieldEffect known_effect(const QSFSettings *s, const QSFSetting *row, QsfRemoteServer server,
                                    QsfFieldSet refused) {
     char value[QSF_SETTING_TEXT], usual[QSF_SETTING_TEXT];

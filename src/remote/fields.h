@@ -9,7 +9,7 @@
 #include "src/remote/kind.h"
 #include "src/remote/tokens.h"
 
-/* Fields that a server refused, by their row in the table: they are not sent any more. */
+/* Fields that a server refused, by their row in the table: they are no longer sent. */
 typedef uint64_t QsfFieldSet;
 
 typedef enum QsfFieldEffect {

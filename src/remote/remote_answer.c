@@ -268,7 +268,7 @@ static void note_refused(QSFRemote *r, QsfFieldSet named, bool by_value, const c
         qsf_remote_note(r, "the server refuses this value of %s: %s; it is not sent until it is changed",
                         qsf_strbuf_str(&names), said);
     else
-        qsf_remote_note(r, "the server refuses %s: it is not sent any more%s%s%s", qsf_strbuf_str(&names),
+        qsf_remote_note(r, "the server refuses %s: it is no longer sent%s%s%s", qsf_strbuf_str(&names),
                         instead ? ", but " : "", instead ? instead : "", instead ? " is" : "");
     qsf_strbuf_free(&names);
 }

@@ -128,7 +128,7 @@ void qsf_remote_push(QSFRemote *r, QSFEventType type, const char *text, size_t l
 void qsf_remote_push_event(QSFRemote *r, const QSFEvent *e, const char *text, size_t len);
 /* A notice for the user. */
 void qsf_remote_note(QSFRemote *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The request has ended with this error; nothing runs any more. */
+/* The request has ended with this error; nothing is running. */
 void qsf_remote_fail(QSFRemote *r, const QsfErr *err);
 bool qsf_remote_take(QSFRemote *r, QSFEvent *e);
 void qsf_remote_events_free(QsfRemoteEvents *q);

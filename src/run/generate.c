@@ -219,7 +219,7 @@ static void flush_why(Answer *a) {
     qsf_strbuf_clear(&a->why);
 }
 
-/* Of each token up to 20 KB: they are written while the answer is generated, before its text. */
+/* Up to 20 KB per token, so they are written while the answer is generated, before its text. */
 static void on_why(void *arg, const QSFWhy *w) {
     Answer *a = arg;
     qsf_strbuf_adds(&a->why, a->why_begun ? ", " : "{\"logprobs\": [");

@@ -113,7 +113,7 @@ static bool reads_output(const RunOptions *o) {
     return any;
 }
 
-/* qsf-chat logs for itself. The run goes on without a log that cannot be written. */
+/* qsf-chat logs for itself. The run continues without a log that cannot be written. */
 static void begin_log(const RunOptions *o) {
     char err[400];
     if (o->mode == RUN_INTERACTIVE) return;

@@ -33,7 +33,7 @@ typedef struct QsfChain {
     bool sorted;        /* the list is best first, the lower id first on a tie */
     uint32_t n;         /* candidates left */
     bool removed;       /* dense: some x are QSF_LOGIT_LOWEST */
-    bool changed;       /* logits are not those of the model any more */
+    bool changed;       /* logits are no longer those of the model */
     double temperature; /* so far; 1 before the stage of that name */
     float entropy;      /* at p->temperature, before anything was removed, in bits; -1 = not known yet */
     bool best_known;
@@ -94,7 +94,7 @@ void qsf_chain_probabilities(QsfChain *c);
 float qsf_chain_logit_of(QsfChain *c, double p);
 /* The entropy of the candidates, in nats. */
 double qsf_chain_entropy(QsfChain *c);
-/* Dense only: this token cannot be chosen any more. */
+/* Dense only: this token can no longer be chosen. */
 void qsf_chain_forbid(QsfChain *c, size_t id);
 /* Only this candidate is left: an index in x or cand. */
 void qsf_chain_keep_one(QsfChain *c, size_t i);

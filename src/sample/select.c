@@ -25,7 +25,7 @@ static void choose_pivot(qk_pick *key, size_t lo, size_t hi) {
         swap(key, last, lo);
 }
 
-/* Of [lo, hi): what comes before the pivot, the pivot, the others. Returns its place. */
+/* Partitions [lo, hi) around a pivot and returns the place of the pivot. */
 static size_t partition(qk_pick *key, size_t lo, size_t hi) {
     choose_pivot(key, lo, hi);
     const qk_pick pivot = key[lo];

@@ -19,7 +19,7 @@
 #define GRACE        1.5   /* and at first passes of one token */
 #define CREDIT       4.0   /* passes of one token that what was saved pays for */
 
-/* A longer match is more likely to go on. */
+/* A longer match is more likely to continue. */
 static const double first_rate[QSF_DRAFT_GRADES] = { 0.5, 0.65, 0.8, 0.9 };
 
 void qsf_draft_control_init(QsfDraftControl *c, bool streams) {

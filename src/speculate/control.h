@@ -7,7 +7,7 @@
 
 #include "src/speculate/source.h"
 
-/* Of the drafts of one source and grade. */
+/* Statistics of the drafts of one source and grade. */
 typedef struct QsfDraftRates {
     double rate[QSF_DRAFT_MOST]; /* share of drafts at a position that are accepted if those before are */
 } QsfDraftRates;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Drafts from what was said: the tokens that followed the last ones where they occurred before, in this
  * conversation or in one before it. The text is a ring of tokens. Two tables say where a sequence of tokens
- * went on the last time, a long and a short one; each token costs one entry of each and one look. */
+ * occurred last, a long and a short one; each token costs one entry of each and one look. */
 #include <string.h>
 
 #include "src/speculate/source.h"

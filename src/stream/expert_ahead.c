@@ -208,7 +208,7 @@ static bool read_often_used(QsfExpertPool *p, QsfExpertGuess *g) {
     return true;
 }
 
-/* Of one position, nothing that was chosen may still be on its way. */
+/* Is nothing waiting to be read? With a single position, nothing that it chose may be on its way either. */
 static bool is_idle(const QsfExpertPool *p) {
     return p->queue_at == p->n_queue && (p->n_jobs == 0 || p->positions > 1);
 }

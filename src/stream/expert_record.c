@@ -35,7 +35,8 @@ static bool comes_after(const QsfExpertPool *p, uint32_t a, uint32_t b) {
     return ia != ib ? ia > ib : a > b;
 }
 
-/* Of the heap order[0..n), whose first one comes last: place i may be wrong. */
+/* Restores the heap order[0..n), where only element i may be out of place. Its root is the expert that comes
+ * last. */
 static void sift(QsfExpertPool *p, uint32_t i, uint32_t n) {
     for (uint32_t k = 2 * i + 1; k < n; i = k, k = 2 * i + 1) {
         const uint32_t e = p->order[i];

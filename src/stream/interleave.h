@@ -46,7 +46,7 @@ void qsf_interleave_arrived(const QsfWeightUnit *u, const QsfPart *p, uint8_t *a
                             uint8_t *scratch);
 
 /* Items [n, old) are about to lose their memory: those that share a page with a row that stays get the form
- * of the file again, as the page was read, so that pinning can go on behind it. */
+ * of the file again, as the page was read, so that pinning can continue after it. */
 void qsf_interleave_cut(const QsfWeightUnit *u, uint32_t n, uint32_t old, uint8_t *scratch);
 
 /* Where row `row` of tensor t begins, as long as it is a row. */

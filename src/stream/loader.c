@@ -123,7 +123,7 @@ static void forget(QsfLoader *l) {
     pthread_cond_broadcast(&l->ready);
 }
 
-/* Frees the back end's threads and rings, and the stages, when nothing will be read any more. */
+/* Frees the back end's threads and rings, and the stages, when nothing more will be read. */
 static void close_io(QsfLoader *l) {
     QsfIo *io = l->io;
     l->io = NULL;

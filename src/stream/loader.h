@@ -83,7 +83,7 @@ int qsf_loader_wait_seen(QsfLoader *l, uint32_t unit, QsfErr *err);
 int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,
                        QsfErr *err);
 void qsf_loader_release(QsfLoader *l);
-/* Between passes: waits until nothing is read any more and drops what was read ahead; the consumer may then
+/* Between passes: waits until all reads have ended and drops what was read ahead; the consumer may then
  * change which items of the units are pinned. Continue starts reading again. */
 void qsf_loader_pause(QsfLoader *l);
 void qsf_loader_continue(QsfLoader *l);

@@ -37,7 +37,7 @@ void qsf_slots_init(QsfSlots *s, uint32_t n, uint8_t *memory, uint64_t slot_byte
 /* Whether begin_load would succeed. */
 bool qsf_slots_can_load(const QsfSlots *s);
 QsfSlot *qsf_slots_begin_load(QsfSlots *s, const QsfChunk *c);
-/* Of the oldest slot that is LOADING. */
+/* The oldest slot that is LOADING becomes READY, or EMPTY if ok is false. */
 bool qsf_slots_end_load(QsfSlots *s, bool ok);
 QsfSlot *qsf_slots_acquire(QsfSlots *s);
 bool qsf_slots_release(QsfSlots *s);

@@ -11,7 +11,8 @@
 #include "src/plan/units.h"
 #include "src/stream/io.h"
 
-/* Of one layer (index n_layers: the head). Written by the loader and its consumer, read by any thread. */
+/* Counters of one layer (index n_layers: the head). Written by the loader and its consumer, read by any
+ * thread. */
 typedef struct QsfLayerCounters {
     atomic_uint_fast64_t read_bytes;                 /* streamed */
     atomic_uint_fast64_t wait_ns;                    /* the consumer waited for these */

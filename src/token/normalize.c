@@ -43,7 +43,7 @@ static size_t most_written(const QsfTextSteps *s, size_t given) {
     return free_bytes / BYTES_PER_BYTE > few ? (size_t)(free_bytes / BYTES_PER_BYTE) : few;
 }
 
-/* Called in all loops: whether to go on. *n counts the calls. */
+/* Called in all loops: returns whether to continue. *n counts the calls. */
 static int check(const Pass *p, unsigned *n, QsfErr *err) {
     if (p->out->text.len > p->most)
         return qsf_err_set(err, QSF_E_RUNTIME,

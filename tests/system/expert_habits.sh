@@ -95,7 +95,7 @@ fi
 rm -r "$folder"
 : >"$folder"
 same "without a folder"
-[ "$(grep -c 'which experts are used is not kept' "$work/err")" = 1 ] || { cat "$work/err"; fail "not one note"; }
+[ "$(grep -c 'the usage of experts is not kept' "$work/err")" = 1 ] || { cat "$work/err"; fail "not one note"; }
 "$run" -q -p 'tell me' -n 40 -c 256 --ram-budget "$budget" "$sparse" >/dev/null 2>"$work/err" || fail "exit $?"
 [ ! -s "$work/err" ] || { cat "$work/err"; fail "--quiet is not"; }
 rm "$folder"

@@ -183,7 +183,7 @@ for file in a dated bare; do
     expect 0 '' "$get" "$url"
     [ "$(gets)" = $((before + 1)) ] || fail "$file: the new version was downloaded twice"
 done
-# Stopped in the middle, the old one stays, and the download goes on the next time.
+# Stopped in the middle, the old one stays, and the next download continues it.
 url=http://127.0.0.1:$port/plain/a.gguf
 echo v3 >"$work/hub/version"
 rm -f "$work/hub/go"

@@ -23,7 +23,7 @@ objects() {
     (cd "$QSF_SRCDIR" && find "$1" -maxdepth "$2" -name '*.c') | sed "s|.*|$built/&|; s|c\$|o|"
 }
 # linked PROGRAM LIBS OBJECTS...: the files of Linux stay in the archive, because nothing asks for them; if
-# one defines something more, its other names are there twice.
+# one defines something more, its other names are defined twice.
 linked() {
     program=$1 libs=$2
     shift 2

@@ -202,7 +202,7 @@ def test_errors(s):
              ({"messages": [message], "response_format": {"type": "json_schema", "json_schema": {"schema": {"not": {}}}}},
               "response_format: #/not", "response_format"),
              ({"messages": [message], "logit_bias": {"99999": 1}}, "logit_bias: there is no token", "logit_bias"),
-             (b'{"messages": [], "top_k": 1, "top_k": 1}', "top_k: the field is there twice", "top_k")]
+             (b'{"messages": [], "top_k": 1, "top_k": 1}', "top_k: the field occurs twice", "top_k")]
     for body, word, param in named:  # an error names the field
         status, got, _ = s.ask("/v1/chat/completions", body)
         check(status == 400 and word in got["error"]["message"] and got["error"]["param"] == param, "not named:", body, got)

@@ -41,10 +41,10 @@ expect 2 'notes: exists and is not a trace; not overwritten' "$run" "$sparse" -p
 expect 2 'trace-experts takes the name of a file' "$run" "$sparse" -p a --trace-experts ''
 expect 2 'needs a mode that evaluates' "$run" --plan "$sparse" --trace-experts "$trace"
 if [ -c /dev/full ]; then
-    expect 0 'not recorded any more: /dev/full: No space left' "$run" "$sparse" -p a -n 3 --trace-experts /dev/full
+    expect 0 'no longer recorded: /dev/full: No space left' "$run" "$sparse" -p a -n 3 --trace-experts /dev/full
     printf 'one\n/quit\n' | "$QSF_BUILDDIR/qsf-chat" --plain --no-save -n 3 --trace-experts /dev/full "$sparse" \
         >"$work/out" 2>"$work/err" || fail "qsf-chat with a full disk: $?"
-    cat "$work/out" "$work/err" | grep -q 'not recorded any more' || fail "the chat does not say that it is full"
+    cat "$work/out" "$work/err" | grep -q 'no longer recorded' || fail "the chat does not say that it is full"
 fi
 rm -f "$work/none"
 expect 0 'the model has no experts' "$run" "$tiny" -p a -n 2 --trace-experts "$work/none"

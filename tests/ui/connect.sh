@@ -159,9 +159,9 @@ until grep -qs silent/v1/chat "$log"; do kill -0 $silent 2>/dev/null || break; s
 # ---- fields that a server refuses: said, and asked again without them
 ask 0 refuses --top-k 5 --min-p 0.1 -n 30
 out_has 'You said'
-err_has 'refuses top_k: it is not sent any more'
+err_has 'refuses top_k: it is no longer sent'
 err_has 'refuses min_p'
-err_has 'refuses max_tokens: it is not sent any more, but max_completion_tokens is$'
+err_has 'refuses max_tokens: it is no longer sent, but max_completion_tokens is$'
 sent '"max_completion_tokens": 30'
 tail -n 1 "$log" | grep -qE 'top_k|min_p|stream_options' && fail "a refused field was sent again"
 ask 0 fastapi --top-k 5
@@ -275,7 +275,7 @@ echo x | no_proxy='*' chat_lines 1 --connect http://no-such-host.invalid
 err_has 'not connected: .*[Rr]esolve'
 echo x | chat_lines 1 --connect "https://127.0.0.1:${url##*:}"
 err_has 'not connected: '
-# After each of them the chat goes on.
+# The chat continues after each of them.
 printf 'one\n/retry\n/set temperature 0.1\n' | chat_lines 1 --connect "$url/quota" --no-save
 err_has 'temperature 0.1'
 touch "$work/server/calm"
@@ -338,7 +338,7 @@ echo more | chat_lines 0 --connect "$url/model" --model small --session s1
 out_has '^small$'
 "$chat" --list-sessions >"$work/out"
 out_has "^s1.*small at 127.0.0.1:${url##*:}/model"
-# the context is there again, and an answer that was cut is continued where that is possible
+# the context is sent again, and an answer that was cut is continued where that is possible
 : >"$log"
 printf '/undo\n/continue\n' | chat_lines 1 --session s1
 echo x | chat_lines 0 --connect "$url/llama" --session s2

@@ -66,7 +66,7 @@ for size in '100 30' '80 24' '40 12'; do
     keys first Enter
     see 'begun'
     keys C-c
-    wait_for gone || fail "the request goes on after ^C"
+    wait_for gone || fail "the request continues after ^C"
     [ "$columns" = 40 ] || see 'stopped'
     see 'begun'
     touch "$work/server/go"
@@ -83,7 +83,7 @@ for size in '100 30' '80 24' '40 12'; do
     keys first Enter
     see 'begun'
     keys C-c
-    wait_for gone || fail "the request goes on after ^C"
+    wait_for gone || fail "the request continues after ^C"
     if [ "$columns" = 100 ]; then
         see ' 2 tok +12\.5 t/s +stopped'
         see 'CTX 22/4096'
@@ -169,7 +169,7 @@ for how in llama vllm qsf; do
     keys /quit Enter
     see 'rc=0'
 done
-# llama.cpp can be told to end it: the request goes on.
+# llama.cpp can be told to end it: the request continues.
 : >"$work/server/log"
 start 100 30 "$chat --connect $url/llama-control --no-save --show-thinking"
 see '^>'
@@ -269,7 +269,7 @@ see '^>'
 keys x Enter
 see 'begun'
 keys C-c
-wait_for gone || fail "the request goes on after ^C in lines"
+wait_for gone || fail "the request continues after ^C in lines"
 see '^>'
 keys C-d
 see 'rc='

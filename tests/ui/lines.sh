@@ -19,7 +19,7 @@ if grep -q '(auto)' "$work/err"; then fail "a chosen budget is called automatic"
 printf 'hello\n/budget 100\n/budget auto\n/mem\n' | chat_lines 0 "$stories" -n 2 --ram-budget 90
 err_has '^qsf-chat: 100 MB: all [0-9]+ MB of weights pinned'
 
-# The context changes in place between two answers; what does not fit any more is refused until /clear.
+# The context changes in place between two answers; what no longer fits is refused until /clear.
 printf 'Once upon a time\n/ctx 300\n/context\nOne day\n/ctx 16\n/context\nOne day\n/clear\n/context\nOne\n' |
     chat_lines 5 "$stories" --temperature 0 -n 8
 err_has '^conversation +[0-9]+ of 300 tokens'

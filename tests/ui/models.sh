@@ -65,7 +65,7 @@ echo "model-dir = ~/more" >"$work/config/qsf/config"
 chat_lines 0 --list-models extra </dev/null
 out_has '^extra'
 chat_lines 0 --list-models nowhere </dev/null
-err_has 'no model has "nowhere" in its line, and there is no such folder'
+err_has 'no model matches "nowhere", and there is no such folder'
 chat_lines 0 --list-models "$work/more" </dev/null
 [ "$(cut -f1 "$work/out")" = extra ] || { cat "$work/out"; fail "not the folder"; }
 chat_lines 2 --list-models --json </dev/null

@@ -122,7 +122,7 @@ static int start(const char *command, Draft *d, const Keys *k, pid_t *pid) {
 }
 
 /* Returns the editor's status as waitpid has it. ^Z in the editor stops this program, too, so that the shell
- * gets the terminal; both go on together. */
+ * gets the terminal; both continue together. */
 static int wait_for(UiEditor *e, pid_t pid) {
     for (int status = 0;;) {
         const pid_t got = waitpid(pid, &status, WNOHANG | WUNTRACED);

@@ -13,7 +13,7 @@
 /* A walk over a text. */
 typedef struct UiMentions {
     const char *text;
-    size_t len, at; /* at: where the search goes on */
+    size_t len, at; /* at: where the search continues */
     unsigned tries;
     char path[1024]; /* the file found last, as it can be opened */
     size_t from;     /* where its @ is */

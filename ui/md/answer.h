@@ -13,7 +13,7 @@ typedef struct UiMdAnswer {
     size_t n_states, cap_states;
     UiBuf links;            /* definitions of links, each as a paragraph */
     size_t n_links;         /* bytes of them that the rows were made with: 0 while the answer is open */
-    size_t done, done_rows; /* parts that do not change any more, and their rows */
+    size_t done, done_rows; /* parts that can no longer change, and their rows */
     size_t done_codes;      /* blocks of code that begin in them */
     size_t rows;            /* of all parts */
     size_t len;             /* of the text */

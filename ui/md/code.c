@@ -9,7 +9,7 @@
 #define RUNS_MAX 128 /* of one kind in a line; what follows is text */
 #define NAME_MAX 24  /* cells of a language */
 
-/* Cells of the bar and of the mark of a line that goes on. */
+/* Cells of the bar and of the mark of a line that continues. */
 #define BAR 2
 
 _Static_assert(UI_STYLE_CODE + UI_CODE_CLASSES - 1 == UI_STYLE_CODE_HUNK, "styles of code and their classes");

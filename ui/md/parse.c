@@ -383,7 +383,7 @@ static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *arg) {
     (void)detail;
     if (type == MD_BLOCK_QUOTE || type == MD_BLOCK_UL || type == MD_BLOCK_OL || type == MD_BLOCK_LI)
         return leave_box(p, type);
-    /* Of text that is not kept. */
+    /* A paragraph without text is not kept. */
     if (type == MD_BLOCK_P && p->block >= 0 && p->d->blocks[p->block].n == 0) p->d->n_blocks--;
     if (type == MD_BLOCK_CODE && p->d->blocks[p->block].fenced) leave_code(p);
     p->block = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files that the page reads. A read is a message to the owner's thread, which starts it and goes on; the
+/* Files that the page reads. A read is a message to the owner's thread, which starts it and continues; the
  * thread that reads sleeps until it is done. So several reads are on their way at a time, and the page stays
  * responsive while a server is slow. */
 #include "src/base/file.h"

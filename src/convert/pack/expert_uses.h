@@ -6,7 +6,7 @@
 
 #include "src/convert/pack/items.h"
 
-/* Of the uses of a layer, those of all its seldom used experts together, at most. */
+/* Maximum share of a layer's uses that all its seldom used experts have together. */
 #define QSF_SELDOM_SHARE 0.1
 
 typedef struct QsfExpertUses {

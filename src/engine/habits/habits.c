@@ -91,7 +91,7 @@ static void save(QsfRuntime *r) {
     l->forget = false;
     if (rc != QSF_E_RUNTIME) return;
     l->failed = true;
-    (void)snprintf(l->note, sizeof l->note, "%.400s: which experts are used is not kept for the next start",
+    (void)snprintf(l->note, sizeof l->note, "%.400s: the usage of experts is not kept for the next start",
                    err.msg);
 }
 

@@ -15,7 +15,7 @@
 
 struct QsfRuntime;
 
-/* Of a runtime. Zeroed it does nothing. */
+/* One per runtime. Zeroed it does nothing. */
 typedef struct QsfLearning {
     pthread_mutex_t lock; /* of the file and `forget`; exists while `on` */
     bool on;

@@ -87,7 +87,7 @@ bool qsf_quality_measures(const QsfRuntime *r, const QSFParams *p) {
 
 /* ---- the choice ---- */
 
-/* Of those that the routers choose. */
+/* Returns the largest number of experts that a router chooses; shared experts do not count. */
 static uint32_t most_experts(const QsfRuntime *r) {
     const QsfProgram *p = &r->model.prog;
     uint32_t most = 0;

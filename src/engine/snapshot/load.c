@@ -107,7 +107,7 @@ static bool read_rows(Load *l, const QsfSnapSegment *g, uint32_t end) {
     return true;
 }
 
-/* Of segments before the newest ones, the states are read that are far apart: those of old messages. */
+/* From segments before the newest ones only states that are far apart are read: those of old messages. */
 static void choose_states(Load *l) {
     uint32_t gap = QSF_SNAP_APART, last = l->n;
     for (uint32_t k = l->segments; k-- > 0;) {

@@ -92,7 +92,7 @@ const QsfHfName qsf_hf_names_experts[] = {
     QSF_HF_END,
 };
 
-/* Of newer files: all experts in one tensor, gate over up. */
+/* Newer files: all experts in one tensor, gate above up. */
 const QsfHfName qsf_hf_names_stacked[] = {
     QSF_HF_ROWS(QSF_HF_L("mlp.experts.gate_up_proj"), QSF_HF_B("ffn_gate_exps.weight"), 3, qsf_hf_rows_gate),
     QSF_HF_ROWS(QSF_HF_L("mlp.experts.gate_up_proj"), QSF_HF_B("ffn_up_exps.weight"), 3, qsf_hf_rows_up),

@@ -214,7 +214,7 @@ int qsf_position_rows(QsfForward *f, const QsfStep *s, QsfErr *err) {
     const uint64_t first = (uint64_t)f->past + f->col0, left = t->ne[1] - first, bytes = row_bytes(t);
     const uint64_t near = f->n_cols + AHEAD;
     int rc = qsf_embed_check_file(f, err);
-    /* Of single tokens, one in AHEAD announces the rows of the others. */
+    /* When tokens come singly, one in AHEAD announces the rows of the others. */
     if (f->n_cols > 1 || first % AHEAD == 0)
         qsf_source_will_need(f->model->src, t, first * bytes, (left < near ? left : near) * bytes);
     for (uint32_t c = f->col0; rc == QSF_OK && c < f->col0 + f->n_cols; c++) {

@@ -154,7 +154,7 @@ static void a_plan_change_finds_another_file(void **state) {
     s.params.max_tokens = 20;
     QSFWorker *w = qsf_rig_worker();
     qsf_rig_load(w, path, &s);
-    expect_answer(w, 0); /* everything is in RAM: the file is not needed any more */
+    expect_answer(w, 0); /* everything is in RAM: the file is no longer needed */
     assert_int_equal(truncate(path, 100), 0);
     expect_answer(w, 0);
     s.pin = 0;

@@ -188,7 +188,7 @@ static void read_only(void **state) {
     snprintf(first, sizeof first, "%s", answer(w));
     qsf_rig_wait(w, &e);
     assert_int_equal(e.type, QSF_EVENT_NOTICE);
-    assert_non_null(strstr(e.text, "which experts are used is not kept"));
+    assert_non_null(strstr(e.text, "the usage of experts is not kept"));
     assert_string_equal(answer(w), first);
     assert_true(*answer(w) != '\0'); /* another notice would come before it */
     qsf_worker_stop(w);

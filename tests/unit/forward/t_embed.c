@@ -116,7 +116,7 @@ static void test_row_cache(void **state) {
     close_model(&r);
 }
 
-/* Usable before it is complete; then the file is not read any more. */
+/* Usable before it is complete; then the file is no longer read. */
 static void test_table(void **state) {
     (void)state;
     QsfRig r;

@@ -183,8 +183,8 @@ static void test_same_logits(void **state) {
     }
 }
 
-/* Fewer bits in the middle of a conversation: it goes on, close to what it was, without an
- * evaluation of what was there. */
+/* Fewer bits in the middle of a conversation: it continues, close to what it was, without an evaluation of
+ * what was there. */
 static void test_fewer_bits(void **state) {
     (void)state;
     QsfRig r;

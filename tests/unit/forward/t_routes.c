@@ -201,7 +201,7 @@ static void files(void **state) {
     assert_true(before.st_size == after.st_size);
     refused(&r, &r.ledger, "/", "trace-experts /: ");
     refused(&r, &r.ledger, "/nowhere/file", "No such file");
-    /* A disk that fills later: the answer goes on, and one note says so. */
+    /* A disk that fills later: the answer continues, and one note says so. */
     qsf_test_expect_ok(qsf_routes_open(&routes, &r.model, "/dev/full", &r.ledger, &err), &err);
     qsf_forward_trace_experts(r.fwd, routes);
     assert_false(qsf_routes_failed(routes, note, sizeof note));

@@ -251,7 +251,7 @@ static void test_refuse(void **state) {
     refuse(QSF_KIND_GBNF, "%schema s {}\nroot ::= %json s",
            "line 2, column 10: %json: the schema is not JSON");
     refuse(QSF_KIND_GBNF, "%schema s {}\n%schema s {}",
-           "line 2, column 1: %schema: the schema \"s\" is there twice");
+           "line 2, column 1: %schema: the schema \"s\" is defined twice");
     refuse(QSF_KIND_GBNF, "%schema s {\nroot ::= \"a\"", "line 1, column 1: %schema: the schema is not JSON");
     refuse(QSF_KIND_GBNF, "%schema true {}", "line 1, column 9: %schema: a name is expected");
     refuse(QSF_KIND_GBNF, "%other x", "line 1, column 1: the name of a rule is expected, or %schema NAME");
@@ -319,7 +319,7 @@ static void test_deep(void **state) {
     refuse(QSF_KIND_SCHEMA, text, "");
 }
 
-/* A grammar with too many readings for its memory ends with an error, and goes on after it. */
+/* A grammar with too many readings for its memory ends with an error, and works again after it. */
 static void test_memory(void **state) {
     static const char text[] = "root ::= s\ns ::= \"a\" s \"b\"? s | \"a\" s s \"c\"? | \"a\"";
     QsfGrammar *g;

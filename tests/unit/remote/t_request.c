@@ -429,7 +429,7 @@ static void test_messages(void **state) {
     assert_null(body_for(QSF_SERVER_OTHER, &r, &half));
 }
 
-/* Reasoning that was cut goes on, or an answer follows it, where the server knows a way. */
+/* Reasoning that was cut is continued, or an answer follows it, where the server knows a way. */
 static void test_reasoning_that_is_continued(void **state) {
     const QSFRequest r = { .messages = messages, .n_messages = 3, .continue_last = true };
     QsfBodyLast last = { .text = "", .thought = "hm \"x\"", .thought_len = 6 };

@@ -129,7 +129,7 @@ static void test_fields(void **state) {
     done(&b);
 }
 
-/* Reasoning that goes on, or that an answer follows. */
+/* Reasoning that is continued, or that an answer follows. */
 static void expect_thought(const char *last, const char *how, int thought) {
     char text[300];
     (void)snprintf(
@@ -173,14 +173,14 @@ static void test_refused(void **state) {
         { CHAT(", \"bad_words\": [\"a\\u0000\"]"), "bad_words", "NUL" },
         { CHAT(", \"regex\": \"a\", \"grammar\": \"root ::= [a]\""), "grammar", "combined" },
         { CHAT(", \"prompt\": \"p\""), "prompt", "not supported" },
-        { CHAT(", \"top_p\": 1, \"seed\": 1, \"top_p\": 1"), "top_p", "there twice" },
-        { CHAT(", \"user\": 1, \"user\": 1"), "user", "there twice" },
-        { CHAT(", \"messages\": []"), "messages", "there twice" },
+        { CHAT(", \"top_p\": 1, \"seed\": 1, \"top_p\": 1"), "top_p", "occurs twice" },
+        { CHAT(", \"user\": 1, \"user\": 1"), "user", "occurs twice" },
+        { CHAT(", \"messages\": []"), "messages", "occurs twice" },
         { "{\"messages\": [{\"role\": \"user\", \"content\": \"a\", \"role\": \"user\"}]}",
-          "messages[0].role", "there twice" },
+          "messages[0].role", "occurs twice" },
         { "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\", "
           "\"text\": \"b\"}]}]}",
-          "messages[0].content", "text is there twice" },
+          "messages[0].content", "text occurs twice" },
         { CHAT(", \"n\": 2"), "n", "only 1" },
         { CHAT(", \"temperature\": 00"), "temperature", "leading zeros" },
         { CHAT(", \"top_p\": -01"), "top_p", "leading zeros" },

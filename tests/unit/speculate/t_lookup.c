@@ -67,7 +67,7 @@ static void what_followed(void **state) {
     close_rig(&r);
 }
 
-/* /retry: what was said before is found, although the conversation does not have it any more. */
+/* /retry: what was said before is found, although it has left the conversation. */
 static void after_a_cut(void **state) {
     static Rig r;
     unsigned grade;

@@ -113,7 +113,7 @@ static void test_versions_saved(void **state) {
     assert_string_equal(talk(&x->app), "one A two C");
     go_version(x, 1, "version 2/2");
     say(x, "/undo");
-    assert_non_null(strstr(last_said(x, UI_NOTICE), "the version before is there again"));
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "previous version restored"));
     assert_string_equal(talk(&x->app), "one A two C");
 }
 
@@ -133,7 +133,7 @@ static void test_stopped_retry(void **state) {
     assert_string_equal(talk(&x->app), "one A");
     assert_string_equal(version(&x->app), "1/1");
     assert_string_equal(last_said(x, UI_ERROR), "read error");
-    assert_string_equal(last_said(x, UI_NOTICE), "the answer before is there again");
+    assert_string_equal(last_said(x, UI_NOTICE), "previous answer restored");
     say(x, "/retry"); /* the context is full before its first word */
     fake_done(&x->engine, QSF_STOP_CONTEXT, 0);
     ui_app_pump(&x->app);
@@ -340,7 +340,7 @@ static void test_numbers(void **state) {
     say(x, "/tree");
     has_line(x, "-  1 you one"), has_line(x, "-"), has_line(x, "a summary is there instead");
     say(x, "/edit 1");
-    assert_string_equal(last_said(x, UI_ERROR), "/edit: message 1 is not in the context any more");
+    assert_string_equal(last_said(x, UI_ERROR), "/edit: message 1 is no longer in the context");
     restart(x, "numbers");
     assert_string_equal(numbers(&x->app), "1 3 0 0 10 11 ");
     ask(x, "four", "G");

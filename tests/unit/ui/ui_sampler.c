@@ -164,7 +164,7 @@ static void test_games(void **state) {
     value_is(&x->app, "ban", "off");
     assert_string_equal(ui_buf_str(&x->app.system), "Before.");
     say(x, "/game off");
-    assert_non_null(strstr(last_said(x, UI_ERROR), "no game is played"));
+    assert_non_null(strstr(last_said(x, UI_ERROR), "no game is running"));
     write_game(dir, "digits.ini", "[settings]\nregex = [0-9]+\ntop_k = 5\ntop_p = 0.5\n");
     say(x, "/schema any");
     say(x, "/game digits");

@@ -84,7 +84,7 @@ static void test_only_reasoning(void **state) {
     think(x, "hm</think>", "", QSF_STOP_LENGTH);
     assert_non_null(strstr(last_said(x, UI_NOTICE), "no text yet"));
     say(x, "/retry");
-    /* Stopped before the first word: as if it had not been asked; the answer before is there again. */
+    /* Stopped before the first word: as if it had not been asked; the previous answer is restored. */
     fake_reasoning(&x->engine, "<think>\n");
     fake_done(&x->engine, QSF_STOP_INTERRUPTED, 0);
     ui_app_pump(&x->app);
@@ -217,7 +217,7 @@ static void test_answer_now(void **state) {
     char fold[80];
     ui_format_thought(ui_transcript_last(&x->app.chat)->thought, fold, sizeof fold);
     assert_non_null(strstr(fold, ", cut"));
-    assert_string_equal(last_said(x, UI_NOTICE), "the model went on thinking: 7 tokens are hidden");
+    assert_string_equal(last_said(x, UI_NOTICE), "the model kept thinking: 7 tokens are hidden");
 }
 
 static void test_stop_strings(void **state) {

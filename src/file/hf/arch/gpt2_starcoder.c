@@ -9,7 +9,7 @@
 #define TRANSPOSED(hf, gguf) \
     QSF_HF_HOW(hf ".weight", gguf ".weight", 2, QSF_DERIVE_TRANSPOSE), QSF_HF_BIAS(hf, gguf)
 
-/* Of GPT-2 and Starcoder: embeddings, head and norms. */
+/* GPT-2 and Starcoder: embeddings, head and norms. */
 static const QsfHfName gpt2_ends[] = {
     QSF_HF_MATRIX("wte", "token_embd"),
     QSF_HF_MATRIX("wpe", "position_embd"),

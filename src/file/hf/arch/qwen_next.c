@@ -83,7 +83,7 @@ static int rows_ones(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uin
     return rc == QSF_OK ? tile(m, &h, 0, 1, src_rows, map, n) : rc;
 }
 
-/* Of q, k and v one after the other: q and k, and v. */
+/* q, k and v one after the other: the rows of q and k, then those of v. */
 static int rows_qk(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n) {
     Heads h;
     int rc = read_heads(m, &h);

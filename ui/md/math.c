@@ -178,6 +178,7 @@ static bool is_factor(const char *s, size_t len) {
         letters += is_letter(s[i]) || is_greek(s + i);
         digits += is_digit(s[i]);
     }
+    if (i + 1 == len && s[i] == '!') return true;
     if (i < len) return digits == 0 && s[i] == '(' && past_parentheses(s, len, i) == len;
     if (letters == 0) return digits == len || digits == 0;
     return digits == 0 && (letters != 2 || s[0] == 'd');
@@ -278,6 +279,16 @@ void ui_math_over(UiMath *m, UiBuf *out, const char *text) {
     argument(m, &above);
     argument(m, out);
     ui_math_script(out, *text == '^', ui_buf_str(&above), above.len);
+    ui_buf_free(&above);
+}
+
+/* An arrow with what is above it. */
+void ui_math_labelled(UiMath *m, UiBuf *out, const char *text) {
+    UiBuf above = { 0 };
+    argument(m, &above);
+    add_space(out);
+    (void)ui_buf_puts(out, text);
+    ui_math_script(out, true, ui_buf_str(&above), above.len);
     ui_buf_free(&above);
 }
 

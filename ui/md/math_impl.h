@@ -39,7 +39,7 @@ const UiMathEnv *ui_math_env(const char *name, size_t len);
 UiMathFn ui_math_symbol, ui_math_prefix, ui_math_operator, ui_math_word, ui_math_nothing, ui_math_skip,
     ui_math_group, ui_math_text, ui_math_fraction, ui_math_binomial, ui_math_root, ui_math_around,
     ui_math_delimiter, ui_math_begin, ui_math_end, ui_math_row, ui_math_space, ui_math_accent,
-    ui_math_alphabet, ui_math_not, ui_math_over, ui_math_color;
+    ui_math_alphabet, ui_math_not, ui_math_over, ui_math_labelled, ui_math_color;
 
 /* ---- ui/md/math_script.c */
 /* Appends text[0..len) in superscripts (or subscripts), after ^ (or _) where there are none of some

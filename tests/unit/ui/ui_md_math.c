@@ -24,6 +24,7 @@ static void test_text(void **state) {
     check("\\sqrt[3]{27}\\times 90^\\circ \\not= \\{\\,\\}", "³√27 × 90° ≠ { }");
     check("\\hat{y}_{i,j} = \\beta_0 + \\overline{AB}", "y\xcc\x82_(i,j) = β₀ + bar(AB)");
     check("\\mathbb{R}^n, x_{\\text{max}}, \\mathbf{v}^T", "ℝⁿ, xₘₐₓ, vᵀ");
+    check("\\frac{x^k}{k!} A \\xrightarrow{k} \\ce{H2O} \\cancel{x}", "xᵏ/k! A →ᵏ H2O x");
     check("\\text{if } x > 0 \\text{ and } 10\\%", "if x > 0 and 10%");
     check("\\left( a \\right. \\bigl[ b \\bigr]", "( a [ b ]");
     check("\\boxed{42}\\tag{1} a \\equiv b \\pmod{m} \\binom{n}{k}", "[42](1) a ≡ b (mod m) C(n, k)");

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include "ui/app.h"
 #include "ui/complete.h"
@@ -24,6 +27,8 @@ static struct {
     char *line;   /* what was entered */
     char prompt[8];
     UiBuf held; /* the next lines, as far as they are known */
+    int typed;  /* unread bytes that may have arrived while the terminal took lines, as during an answer */
+    int end;    /* the key that ends the input, mostly ^D */
     bool open, active, ended, editor;
 } plain;
 
@@ -135,6 +140,22 @@ static int set_up(void) {
     return 0;
 }
 
+/* ---- what was typed before */
+
+/* Linux keeps the key that ends the input as a null byte while the terminal takes lines. */
+static int get_byte(FILE *f) {
+    const int c = rl_getc(f);
+    if (plain.typed <= 0) return c;
+    plain.typed--;
+    return c == '\0' ? plain.end : c;
+}
+
+static void look_for_typed(void) {
+    struct termios t;
+    plain.end = tcgetattr(STDIN_FILENO, &t) == 0 ? t.c_cc[VEOF] : 0;
+    if (ioctl(STDIN_FILENO, FIONREAD, &plain.typed) != 0) plain.typed = 0;
+}
+
 /* ---- what the line mode calls */
 
 static void on_line(char *line) {
@@ -151,6 +172,7 @@ void ui_plain_open(const UiApp *app, const char *history, bool on_stderr) {
     plain.open = true;
     rl_instream = stdin;
     rl_outstream = on_stderr ? stderr : stdout;
+    rl_getc_function = get_byte;
     ui_input_set_up();
     rl_startup_hook = set_up;
     ui_input_history_open(history, app);
@@ -173,11 +195,16 @@ static char *take_held(void) {
     return line;
 }
 
+static void install(void) {
+    rl_callback_handler_install(plain.prompt, on_line);
+    look_for_typed();
+}
+
 void ui_plain_begin(const char *prompt) {
     if (!plain.open || plain.active) return;
     plain.active = true;
     (void)snprintf(plain.prompt, sizeof plain.prompt, "%s", prompt);
-    rl_callback_handler_install(plain.prompt, on_line);
+    install();
     char *line = take_held();
     if (line) rl_insert_text(line);
     if (line) rl_redisplay();
@@ -227,7 +254,7 @@ UiDiscarded ui_plain_discard(void) {
     fputs("^C", rl_outstream);
     rl_crlf();
     rl_callback_handler_remove();
-    rl_callback_handler_install(plain.prompt, on_line);
+    install();
     plain.active = true;
     return UI_DISCARDED_TEXT;
 }
@@ -258,6 +285,7 @@ void ui_plain_release(void) {
 void ui_plain_take(void) {
     if (!plain.active) return;
     rl_prep_terminal(1);
+    look_for_typed();
     rl_on_new_line();
     rl_redisplay();
 }

@@ -68,6 +68,14 @@ static void on_editor(void *arg) {
     l->screen.editor = true;
 }
 
+/* The window may have another size. The screen takes memory for its cells. */
+static void fit_window(Loop *l) {
+    l->max_cells = ui_app_screen_room(l->app);
+    ui_term_limit(l->max_cells);
+    ui_term_resized();
+    l->screen.again = true;
+}
+
 /* While the editor has the terminal, the engine continues and its events are received. */
 static int wait_for_editor(void *arg) {
     Loop *l = arg;
@@ -98,9 +106,9 @@ static void run_editor(Loop *l) {
     else if (!l->ended)
         ui_app_say(l->app, UI_NOTICE, "%s", e.problem);
     ui_term_take();
+    fit_window(l);
     ui_buf_free(&draft);
     ui_buf_free(&text);
-    l->screen.again = true;
 }
 
 /* Tells that an answer is finished, or takes the title of the window back. */
@@ -123,6 +131,12 @@ static void notify(Loop *l, bool key) {
 
 /* It may be another terminal, as after screen -r, or one whose colors were changed. */
 static void ask_again(Loop *l) { l->keys.replies = ui_term_ask() || l->keys.replies; }
+
+/* After the shell had the terminal. */
+static void taken_again(Loop *l) {
+    ask_again(l);
+    fit_window(l);
+}
 
 static void on_reply(Loop *l, const UiKey *k) {
     const UiBackground got = ui_theme_answer(k->bytes, k->n);
@@ -147,9 +161,8 @@ static void on_key(Loop *l, const UiKey *k) {
     if (k->paste) ui_buf_clear(&l->keys.paste);
     if (l->screen.suspend) {
         l->screen.suspend = false;
-        l->screen.again = true;
         ui_term_suspend();
-        ask_again(l);
+        taken_again(l);
     }
     if (l->screen.editor) {
         l->screen.editor = false;
@@ -183,14 +196,6 @@ static void key_timeout(Loop *l, double now) {
     if (wait >= 0 && (now - l->key_time) * 1000 >= wait) on_keys(l, ui_keys_timeout(&l->keys, &k), &k, false);
 }
 
-/* The screen takes memory for its cells. */
-static void fit_window(Loop *l) {
-    l->max_cells = ui_app_screen_room(l->app);
-    ui_term_limit(l->max_cells);
-    ui_term_resized();
-    l->screen.again = true;
-}
-
 static void on_signal(Loop *l, int sig) {
     static const UiKey stop = { .action = UI_DO_STOP };
     l->dirty = true;
@@ -201,13 +206,11 @@ static void on_signal(Loop *l, int sig) {
     case SIGWINCH: fit_window(l); break;
     case SIGTSTP:
         ui_term_suspend();
-        ask_again(l);
-        l->screen.again = true;
+        taken_again(l);
         break;
     case SIGCONT:
         ui_term_continued();
-        ask_again(l);
-        l->screen.again = true;
+        taken_again(l);
         break;
     default: break;
     }
@@ -251,6 +254,7 @@ static void draw(Loop *l, double now) {
     measure(l, &rows, &cols);
     ui_screen_draw(&l->screen, &in, rows, cols);
     ui_term_show(&l->screen.canvas, l->screen.again);
+    ui_screen_shown(&l->screen);
     l->screen.again = false;
     l->dirty = false;
     l->drawn = now;
@@ -343,6 +347,7 @@ int ui_loop_run(UiApp *a, const UiLoopOptions *o, char *err, size_t cap) {
     free(history);
     ui_screen_models_begin(&l.screen);
     ui_screen_take_draft(&l.screen); /* files of the command line */
+    fit_window(&l);                  /* it may have changed before its signals were caught */
     run(&l);
     ui_app_finish(a);
     if (l.status == 0 && (a->session.unsaved || a->session.lost)) l.status = 1;

@@ -40,9 +40,15 @@ void ui_screen_flash(UiScreen *s, const char *fmt, ...) {
     va_start(ap, fmt);
     (void)qsf_text_vsnprintf(s->flash, sizeof s->flash, fmt, ap);
     va_end(ap);
-    s->flash_until = ui_now() + UI_FLASH_SECONDS;
+    s->flash_seconds = UI_FLASH_SECONDS;
+    s->flash_until = ui_now() + s->flash_seconds;
     s->flash_stops = s->flash_brief = s->flash_tokens = false;
     s->armed = UI_ARMED_NOTHING;
+}
+
+void ui_screen_shown(UiScreen *s) {
+    if (s->flash_seconds > 0 && s->flash_until > 0) s->flash_until = ui_now() + s->flash_seconds;
+    s->flash_seconds = 0;
 }
 
 /* Command output too long for the screen is shown in the pager, not scrolled past. */
@@ -217,7 +223,8 @@ static bool is_armed(const UiScreen *s, UiArmed what) {
 
 static void arm(UiScreen *s, UiArmed what, const char *text) {
     ui_screen_flash(s, "%s", text);
-    s->flash_until = ui_now() + UI_AGAIN_SECONDS;
+    s->flash_seconds = UI_AGAIN_SECONDS;
+    s->flash_until = ui_now() + s->flash_seconds;
     s->armed = what;
 }
 

@@ -38,14 +38,15 @@ typedef struct UiScreen {
     bool searching;  /* n and N go to its places, which are marked */
     char flash[160]; /* short message on the rule above the input */
     double flash_until;
-    bool flash_brief;  /* it says why a key did nothing: removed by the next one */
-    bool flash_tokens; /* it says that tokens are evaluated: removed when they have been */
-    bool flash_stops;  /* it announces that something is being stopped: removed when it has */
-    UiArmed armed;     /* as long as flash says so */
-    bool again;        /* draw everything, not only what changed */
-    bool after_x;      /* ^X was pressed: ^E after it opens the editor */
-    bool suspend;      /* ^Z was pressed */
-    bool editor;       /* the message should be opened in an editor */
+    double flash_seconds; /* for so long from its first frame; 0 = it was there */
+    bool flash_brief;     /* it says why a key did nothing: removed by the next one */
+    bool flash_tokens;    /* it says that tokens are evaluated: removed when they have been */
+    bool flash_stops;     /* it announces that something is being stopped: removed when it has */
+    UiArmed armed;        /* as long as flash says so */
+    bool again;           /* draw everything, not only what changed */
+    bool after_x;         /* ^X was pressed: ^E after it opens the editor */
+    bool suspend;         /* ^Z was pressed */
+    bool editor;          /* the message should be opened in an editor */
 } UiScreen;
 
 void ui_screen_init(UiScreen *s, UiApp *app, bool unicode);
@@ -54,6 +55,8 @@ void ui_screen_free(UiScreen *s);
 void ui_screen_flash(UiScreen *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Draws a frame of that size on the canvas. */
 void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols);
+/* The terminal has the frame: the time of a new short message begins, however long it was drawn. */
+void ui_screen_shown(UiScreen *s);
 /* Handles a key; keys of the input line are passed to it. */
 void ui_screen_key(UiScreen *s, const UiKey *k);
 /* Inserts pasted text into the input line unchanged; Enter sends it. */

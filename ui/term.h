@@ -28,12 +28,13 @@ void ui_term_answered(void);
  * is dropped if it was asked recently. */
 void ui_term_close(void);
 /* Size of the screen, at least 1x1: that of the window, up to the cells of ui_term_limit (default
- * UI_CELLS_MAX) and 1000 columns. Returns whether the window is larger; the rest of it stays blank. Works
- * while the terminal is not open, too. */
+ * UI_CELLS_MAX) and 1000 columns. Returns whether the window is larger; the rest of it stays blank. While the
+ * terminal is open, the window is that of the last ui_term_resized: it may have become larger meanwhile than
+ * there is memory for. */
 bool ui_term_size(int *rows, int *cols);
 /* Sets the maximum of its cells; takes effect with the next ui_term_resized. */
 void ui_term_limit(size_t cells);
-/* The window changed. */
+/* Takes the size of the window, which may have changed. */
 void ui_term_resized(void);
 /* Shows c: writes only what differs from the screen; again: everything, as after ^L. */
 void ui_term_show(const UiCanvas *c, bool again);
@@ -44,7 +45,8 @@ bool ui_term_strikes(void);
 long ui_term_read(char *buf, size_t cap);
 /* Writes a sequence that does not change the screen, between frames. false if the terminal is not open. */
 bool ui_term_send(const char *bytes, size_t len);
-/* Releases the terminal and stops the program's process group, as ^Z does; returns after it was continued. */
+/* Releases the terminal and stops the program's process group, as ^Z does; returns after it was continued.
+ * After this and the next functions the window may have another size: call ui_term_resized. */
 void ui_term_suspend(void);
 /* Releases the terminal for another program. */
 void ui_term_release(void);

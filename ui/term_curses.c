@@ -21,6 +21,7 @@
 #include "ui/osc.h"
 #include "ui/overlay.h"
 #include "ui/own_data.h"
+#include "ui/window.h"
 
 /* Pastes are marked; the wheel sends no arrow keys, which would recall the history (xterm's ctlseqs:
  * alternate scroll, 1007). How that was set is saved and restored where the terminal can (XTSAVE, XTRESTORE);
@@ -33,8 +34,6 @@
 
 /* An answer that comes later than this is not expected. */
 #define LATE_SECONDS 1.0
-
-#define COLUMNS_MAX 1000
 
 #define UI_SIGNALS 65 /* numbers of Linux: 1 to 64 */
 
@@ -58,6 +57,8 @@ static struct {
     UiBuf over;       /* bytes of it */
     long typed_ahead; /* unread bytes that arrived while we did not control the terminal */
     size_t max_cells; /* of the screen */
+    int rows, cols;   /* of the screen */
+    bool cut;         /* the window is larger */
 } term = { .max_cells = UI_CELLS_MAX };
 
 static double now(void) {
@@ -333,22 +334,16 @@ void ui_term_close(void) {
 
 void ui_term_limit(size_t cells) { term.max_cells = cells; }
 
-bool ui_term_size(int *rows, int *cols) {
-    struct winsize ws = { 0 };
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) != 0 || ws.ws_row == 0 || ws.ws_col == 0) {
-        ws.ws_row = 24;
-        ws.ws_col = 80;
-    }
-    *cols = ws.ws_col < COLUMNS_MAX ? ws.ws_col : COLUMNS_MAX;
-    const int most = (int)(term.max_cells / (size_t)*cols);
-    *rows = ws.ws_row < most ? ws.ws_row : most;
-    return *rows < ws.ws_row || *cols < ws.ws_col;
+void ui_term_resized(void) {
+    term.cut = ui_window_size(term.max_cells, &term.rows, &term.cols);
+    resizeterm(term.rows, term.cols);
 }
 
-void ui_term_resized(void) {
-    int rows, cols;
-    ui_term_size(&rows, &cols);
-    resizeterm(rows, cols);
+bool ui_term_size(int *rows, int *cols) {
+    if (!term.open) return ui_window_size(term.max_cells, rows, cols);
+    *rows = term.rows;
+    *cols = term.cols;
+    return term.cut;
 }
 
 /* If the C library computes another width for a cluster, the rest of its line would be shifted: only its
@@ -455,6 +450,7 @@ long ui_term_read(char *buf, size_t cap) {
     ssize_t n = read(STDIN_FILENO, buf, cap);
     for (ssize_t i = 0; i < n && term.typed_ahead > 0; i++, term.typed_ahead--) {
         if (buf[i] == '\n') buf[i] = '\r';
+        if (buf[i] == '\0') buf[i] = (char)term.saved.c_cc[VEOF]; /* which Linux kept as that */
     }
     if (n > 0) return (long)n;
     return n < 0 && (errno == EINTR || errno == EAGAIN) ? 0 : -1;
@@ -466,7 +462,6 @@ static void take_again(bool released) {
     look_for_typed();
     if (released) write_raw(MODES_SAVE, sizeof MODES_SAVE - 1);
     modes_on();
-    ui_term_resized();
     clearok(curscr, TRUE);
 }
 

@@ -73,11 +73,11 @@ printf 'hello\n' | chat_lines 3 "$base" --draft-model "$work/draft.gguf" --no-sa
 # ---- the screen
 
 need_tmux
-start 100 32 "'$chat' '$base' --no-save --ignore-eos -n 1000000 --eviction-policy sliding --lora '$at/a.gguf:0.5'"
+start 100 32 "cd '$work' && '$chat' '$base' --no-save --ignore-eos -n 1000000 --eviction-policy sliding --lora '$at/a.gguf:0.5'"
 see ' lora a.gguf:0.5$'
 keys 'hello' Enter
 see 'STATE   writing'
-keys "/lora add $work/none.gguf" Enter
+keys '/lora add none.gguf' Enter # a longer path breaks the line elsewhere
 see 'cannot open'
 not_see 'lora none.gguf'
 keys "/lora add $at/b.gguf" Enter

@@ -20,13 +20,15 @@ for mode in on off; do
     if [ $mode = on ]; then see ' tokens, [0-9]+ read, room for '; fi
     session $mode | grep -q 'rest after' && fail "$mode: saved before it was sent"
     keys C-u
+    see_gone '^─ 1?[0-9]{2} tokens'
     keys -l "now $text"
+    see '^─ 1?[0-9]{2} tokens'
     if [ $mode = on ]; then see ' tokens, [0-9]+ read, room for '; else not_see ' read, '; fi
     keys Enter
     wait_for answered $mode || fail "$mode: no answer"
-    see '^ ready|STATE +ready'
+    see ' 5 tok '
     keys '/stats' Enter
-    see 'prompt|prefill'
+    see '^ *prompt +'
     keys C-d
     see '^rc=0'
 done

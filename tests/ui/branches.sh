@@ -17,14 +17,7 @@ begin() {
 in_file() { grep -qsE -- "$1" "$work/$2"; }
 in_session() { grep -qsE -- "$1" "$files/$name.jsonl"; }
 # Waits until the file that belongs to the chat has a line.
-await() {
-    tries=300
-    until "$@"; do
-        tries=$((tries - 1))
-        [ $tries -gt 0 ] || { cat "$work/err"; fail "waited in vain: $*"; return 1; }
-        sleep 0.1
-    done
-}
+await() { wait_for "$@" || { cat "$work/err"; fail "waited in vain: $*"; }; }
 die() {
     kill -9 "$pid"
     wait "$pid" 2>/dev/null
@@ -92,7 +85,7 @@ for size in '100 30' '80 24' '40 12'; do
     keys '/retry' Enter && see '2/2' && wait_for one_more
     keys M-Left && see '1/2' && see 'version 1/2'
     keys M-Left && see 'version 1/2 is the first'
-    keys M-Right && see '2/2'
+    keys M-Right && see 'version 2/2'
     keys '/branch side' Enter && see 'branch side begins here'
     answers=$(finished)
     keys 'Then' Enter && see 'you.*Then|Then' && wait_for one_more

@@ -119,7 +119,7 @@ keys "'$chat' '$stories' --no-save" Enter
 see 'is ready'
 keys C-o
 see 'editing'
-see '^shell> *$|Stopped'
+see_shell
 keys fg Enter
 see '^> again$'
 keys C-u C-d

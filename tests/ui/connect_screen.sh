@@ -29,10 +29,10 @@ for size in '100 30' '80 24' '40 12'; do
     # nothing about memory, probabilities or layers, and no zeros
     not_see 'RAM|RSS|entropy|H 0|GB/s|0/0'
     if [ "$columns" = 100 ]; then
+        see 'CTX 24/4096' # with the end of the answer
         not_see 'CTX -/4096'
         see 'decode +12\.5 t/s'
         see 'prefill +(321|322) t/s'
-        see 'CTX 24/4096'
         see 'temperature - '
         see 'quality n/a'
     fi
@@ -240,8 +240,10 @@ keys 'a message' Enter
 see 'not connected: /retry connects again'
 see '^> a message' # it is not lost
 keys C-u
-keys /retry Enter
 see '^>$'
+keys /retry Enter
+again() { [ "$(screen | grep -c 'not connected')" -gt 2 ]; }
+wait_for again || fail "/retry does not connect"
 keys "/model connect:$url/llama" Enter
 see 'small is ready'
 keys '/model lar' Tab
@@ -270,7 +272,7 @@ keys x Enter
 see 'begun'
 keys C-c
 wait_for gone || fail "the request continues after ^C in lines"
-see '^>'
+see '^>$'
 keys C-d
 see 'rc='
 # The program ends while an answer is written: the request ends, too.

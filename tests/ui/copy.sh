@@ -33,7 +33,8 @@ for how in '' 'unset TMUX;'; do
     tm show-buffer >"$work/got"
     cmp "$work/want" "$work/got" || fail "another text on the clipboard"
     base64=$(base64 <"$work/want" | tr -d '\n')
-    grep -qaF "]52;c;$base64" "$work/raw" || fail "no OSC 52 in the output"
+    # The copy of the output may be later than the screen.
+    wait_for grep -qaF "]52;c;$base64" "$work/raw" || fail "no OSC 52 in the output"
     case $(grep -caF 'Ptmux;' "$work/raw")$how in 1 | '0unset TMUX;') ;; *) fail "passthrough ($how)" ;; esac
     keys '/copy code 2' Enter
     see 'too large for OSC 52'
@@ -53,7 +54,8 @@ keys '/copy code 1' Enter
 see 'copied code 1 .* by OSC 52'
 keys C-d
 see '^rc=0'
-tr '\033' '@' <"$work/raw" | grep -qaF "@P@]52;c;$base64" || fail "no string for GNU screen"
+for_screen() { tr '\033' '@' <"$work/raw" | grep -qaF "@P@]52;c;$base64"; }
+wait_for for_screen || fail "no string for GNU screen"
 
 # ---- by a program, on the screen and without it
 
@@ -68,8 +70,9 @@ start 80 24 "DISPLAY=:9 PATH='$work/bin:$work/none' '$chat' '$stories' --session
 see 'the end|16000'
 keys '/copy code 2' Enter
 see 'by xclip \(too large for OSC 52'
-until [ -e "$work/clip" ]; do sleep 0.02; done # it may take longer than the chat waits
-[ "$(wc -c <"$work/clip")" = ${#large} ] || fail "xclip got another text"
+# A program that needs longer than a tenth of a second continues.
+has_large() { [ "$(wc -c <"$work/clip")" = ${#large} ]; }
+wait_for has_large || fail "xclip got another text"
 rm "$work/clip"
 keys C-d
 see '^rc=0'
@@ -78,8 +81,17 @@ printf '/copy code 1\n' >"$work/in"
 DISPLAY=:9 PATH=$work/bin:$PATH "$chat" "$stories" --session code <"$work/in" >"$work/out" 2>"$work/err"
 err_has 'copied code 1 \(c, 4 lines, 44 bytes\) by xclip$'
 [ -s "$work/out" ] && fail "/copy writes to standard output"
-until [ -e "$work/clip" ]; do sleep 0.02; done
-cmp "$work/want" "$work/clip" || fail "xclip got another text from a pipe"
+wait_for cmp -s "$work/want" "$work/clip" || fail "xclip got another text from a pipe"
+# Also when this program has ended before it.
+cat >"$work/bin/xclip" <<SCRIPT
+#!/bin/sh
+until [ -e '$work/ended' ]; do sleep 0.05; done
+cat >'$work/late'
+SCRIPT
+DISPLAY=:9 PATH=$work/bin:$PATH "$chat" "$stories" --session code <"$work/in" >"$work/out" 2>"$work/err"
+err_has 'copied code 1 \(c, 4 lines, 44 bytes\) by xclip$'
+: >"$work/ended"
+wait_for cmp -s "$work/want" "$work/late" || fail "a slow xclip was ended"
 PATH=$work/none "$chat" "$stories" --session code <"$work/in" >"$work/out" 2>"$work/err"
 [ $? = 1 ] || fail "no exit code of a copy that failed"
 err_has 'cannot copy code 1 .*: no wl-copy, xclip, xsel, pbcopy or clip.exe with a display'

@@ -111,7 +111,7 @@ not_see '^ Tab How do I load'
 keys C-d
 see '^rc=0'
 start 80 24 "QSF_DATADIR='$work/bad' '$chat' --no-save"
-see 'built-in guide is damaged or missing'
+see 'damaged' # or missing: with a long path on another line
 keys "/model $stories" Enter
 see 'is ready'
 keys C-d

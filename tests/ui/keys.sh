@@ -15,9 +15,11 @@ begin() {
 esc=$(printf '\033')
 # counts MODE: how often it was written.
 counts() { tr "$esc" '\n' <"$work/raw" | grep -acF -- "$1"; }
-# modes OFF ON: the number of times that alternate scroll was switched off and given back.
+# modes OFF ON: the number of times that alternate scroll was switched off and given back. The copy of the
+# output may be later than the screen.
+has_modes() { [ "$(counts '[?1007s')" -ge "$1" ] && [ "$(counts '[?1007l')" -ge "$1" ] && [ "$(counts '[?1007r')" -ge "$2" ]; }
 modes() {
-    [ "$(counts '[?1007l')" -ge "$1" ] && [ "$(counts '[?1007s')" = "$1" ] ||
+    wait_for has_modes "$1" "$2" && [ "$(counts '[?1007s')" = "$1" ] ||
         fail "alternate scroll was not switched off $1 times"
     [ "$(counts '[?1007r')" = "$2" ] || fail "alternate scroll was not given back $2 times"
 }
@@ -44,7 +46,7 @@ keys NPage
 see_gone '\^C again'
 # In a search it leaves only the search.
 keys C-c && see '\^C again' && keys C-r && see 'reverse-i-search' && see_gone '\^C again'
-keys undo && see 'undo' && keys C-c && see '^> *$' && not_see '\^C again'
+keys und && see 'search.*: /undo' && keys C-c && see '^> *$' && not_see '\^C again'
 keys C-c
 see '\^C again, or \^D, leaves'
 keys C-c
@@ -105,7 +107,7 @@ see '^shell>'
 keys "'$chat' '$stories' --no-save" Enter
 see 'is ready'
 keys C-z
-see '^shell> *$|Stopped'
+see_shell
 modes 1 1
 keys fg Enter
 see 'is ready'

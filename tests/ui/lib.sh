@@ -93,6 +93,9 @@ peak_within() {
 }
 out_has() { grep -qE -- "$1" "$work/out" || { cat "$work/out"; fail "no /$1/ on stdout"; }; }
 
+# file_has EXPRESSION FILE: one of its lines matches; the file may not be there yet.
+file_has() { grep -qsE -- "$1" "$2"; }
+
 # ---- screens
 
 need_tmux() { have tmux || skip "tmux is not installed"; }
@@ -109,7 +112,10 @@ start() {
 }
 screen() { tm capture-pane -p -t t; }
 keys() {
-    if [ -n "${QSF_EARLY-}" ]; then screen >"$work/before" && pressed="$*"; fi
+    if [ -n "${QSF_EARLY-}" ]; then
+        [ ! -s "$work/before" ] || echo "${0##*/} after '$pressed': nothing before '$*'" >>"$QSF_EARLY"
+        screen >"$work/before" && pressed="$*"
+    fi
     tm send-keys -t t "$@"
 }
 size() { tm resize-window -t t -x "$1" -y "$2"; }
@@ -129,18 +135,35 @@ wait_for() {
     screen
     return 1
 }
-# see EXPRESSION: waits until a line of the screen matches. Such a wait is worth nothing after a key if the
-# line was there before it: the file $QSF_EARLY gets a list of those.
+# early EXPRESSION [GONE]: a wait is worth nothing after a key if its line was there (GONE: was not there)
+# before it: the program may not have read the key yet, and gets it together with the next one, which is
+# another input (lines that come at once are a paste). The file $QSF_EARLY gets a list of those.
+early() {
+    [ -s "$work/before" ] || return 0
+    if grep -qE -- "$1" "$work/before"; then was=''; else was=gone; fi
+    if [ "$was" = "${2-}" ]; then echo "${0##*/} after '$pressed': ${2:+$2 }$1" >>"$QSF_EARLY"; fi
+    : >"$work/before"
+}
+# see EXPRESSION: waits until a line of the screen matches.
 see() {
-    if [ -s "$work/before" ]; then
-        ! grep -qE -- "$1" "$work/before" || echo "${0##*/} after '$pressed': $1" >>"$QSF_EARLY"
-        : >"$work/before"
-    fi
+    early "$1"
     wait_for on_screen "$1" || { fail "no /$1/ on the screen"; return 1; }
 }
 # see_gone EXPRESSION: waits until no line matches.
-see_gone() { wait_for off_screen "$1" || { fail "/$1/ stays on the screen"; return 1; }; }
+see_gone() {
+    early "$1" gone
+    wait_for off_screen "$1" || { fail "/$1/ stays on the screen"; return 1; }
+}
 not_see() { if screen | grep -qE -- "$1"; then screen; fail "/$1/ on the screen"; fi; }
+# see_shell: after ^Z, until the interactive shell of the window, whose prompt is "shell> ", has the terminal
+# again: what is typed before that may be lost.
+shell_has_terminal() {
+    ! ps -o stat=,comm= -t "$(tm display-message -p -t t '#{pane_tty}')" | grep '^[^ ]*+' | grep -qv 'sh$'
+}
+see_shell() {
+    see '^shell> *$' || return 1
+    wait_for shell_has_terminal || fail "the shell does not get the terminal"
+}
 # wide_enough COLUMNS: no line is longer than the window.
 wide_enough() {
     screen | sed 's/./x/g' | awk -v w="$1" 'length($0) > w { bad = 1 } END { exit bad }' ||

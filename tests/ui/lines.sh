@@ -164,11 +164,9 @@ for pair in INT:130 TERM:143; do
     pid=$!
     exec 3>"$work/in"
     echo hello >&3
-    tries=100
-    while ! [ -s "$work/out" ] && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+    wait_for [ -s "$work/out" ]
     printf '/stats\n' >&3
-    tries=100
-    while ! grep -qs decode "$work/err" && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+    wait_for file_has decode "$work/err"
     # Background jobs of a plain shell ignore INT; a program can still set its own handler.
     kill -"${pair%:*}" $pid
     wait $pid
@@ -187,8 +185,7 @@ rm -f "$work/out" "$work/err"
 pid=$!
 exec 3>"$work/in"
 echo 'Once upon a time' >&3
-tries=200
-while ! [ -s "$work/out" ] && [ $tries -gt 0 ]; do sleep 0.02; tries=$((tries - 1)); done
+wait_for [ -s "$work/out" ]
 kill -INT $pid
 printf '/set max-tokens 5\nmore\n' >&3
 exec 3>&-

@@ -69,7 +69,7 @@ size 100 30
 
 # The file shrinks: the answer ends, the chat does not; when the file is restored it continues.
 : >"$big"
-see '/retry asks again'
+see '/retry' # asks again: with a long path on another line
 see 'STATE   (ready|no model)'
 keys '/retry' Enter
 see 'STATE   no model'

@@ -77,7 +77,8 @@ echo hello | chat_lines 0 -n 2 mini:4b
 "$QSF_BUILDDIR/qsf-run" -n 2 -p hello tiny-Q8 >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "qsf-run NAME"; }
 printf '/model extra\n/model\n' | chat_lines 0 mini
 err_has "$work/more/deep/extra.gguf"
-printf '/models q8\n' | chat_lines 0 mini
+# A path matches, too: short words may be in the random name of a directory.
+printf '/models tiny-q8\n' | chat_lines 0 mini
 grep -h '^tiny-Q8 .* F32 .* fits$' "$work/out" "$work/err" >"$work/found" || { cat "$work/err"; fail "no /models"; }
 chat_lines 3 tiny-Q9 </dev/null
 err_has '^qsf-chat: tiny-Q9: no such model; did you mean tiny-Q8\?$'
@@ -109,7 +110,7 @@ see '^ Models  broken_'
 see '^ not supported: a text file, not a model: expected GGUF or QSF'
 keys Enter
 see '─ not supported: a text file'
-keys C-u q8
+keys C-u tiny-q8
 see '^> tiny-Q8'
 keys Enter
 see 'is ready: llama'
@@ -161,7 +162,7 @@ see 'is ready: llama'
 keys C-d
 see '^rc='
 echo text >"$work/wrong.gguf"
-start 80 24 "'$chat' --no-save '$work/wrong.gguf'"
+start 80 24 "cd '$work' && '$chat' --no-save wrong.gguf"
 see 'not a model'
 see '^ qsf-chat +no model +[0-9]'
 keys C-d

@@ -11,7 +11,14 @@ need_tmux
 # rows: the screen without its empty lines.
 rows() { screen | sed 's/ *$//' | grep -v '^$'; }
 ends_with() { [ "$(rows | tail -n 1)" = "$1" ]; }
-last_row() { wait_for ends_with "$1" || { fail "the last line is not \"$1\""; finish; }; }
+last_row() {
+    if [ -s "$work/before" ]; then
+        [ "$(sed 's/ *$//' "$work/before" | grep -v '^$' | tail -n 1)" != "$1" ] ||
+            echo "plain.sh after '$pressed': the last line is $1" >>"$QSF_EARLY"
+        : >"$work/before"
+    fi
+    wait_for ends_with "$1" || { fail "the last line is not \"$1\""; finish; }
+}
 
 start 44 24 "'$chat' --plain --seed 1 '$work/model.gguf'"
 last_row '>'
@@ -53,6 +60,7 @@ last_row '> /kv policy snapkv'
 keys C-u
 # ---- a line break in a message: sent as one
 keys 'two' M-Enter 'lines' Enter
+see '^lines$'
 last_row '>'
 keys "/export $work/lines.md" Enter
 see '^qsf-chat: wrote'
@@ -109,11 +117,21 @@ see '^> /queue drop all'
 keys C-c
 see '^\^C again, or \^D, leaves$'
 keys '/show system' Enter
+see 'no system prompt'
 last_row '>'
 keys C-c
-last_row '>'
+said_twice() { [ "$(screen | grep -c '^\^C again, or \^D, leaves$')" = 2 ]; }
+wait_for said_twice || fail "the next ^C says nothing"
 keys C-c
 see 'rc=130'
+
+# ---- the end of the input, typed during an answer, is not lost
+start 60 24 "'$chat' --plain --no-save --ignore-eos -n 50 --cpu-mask ref --threads 1 '$slow'"
+last_row '>'
+keys 'go on' Enter
+wait_for several_rows || fail "no answer"
+keys C-d
+see 'rc=0'
 
 # ---- the editor: its text is the line
 cat >"$work/editor" <<END

@@ -175,13 +175,15 @@ keys C-c C-c
 see '^rc=0'
 
 # A file that is not a session.
-start 80 24 "'$chat' --no-save '$work/none.gguf'"
-see 'none.gguf'
+start 80 24 "cd '$work' && '$chat' --no-save none.gguf"
+see 'none.gguf: cannot open'
+see '^ no model │'
 keys hello Enter
 see 'no model is loaded'
 keys C-c
-keys "/model $work/none.gguf" Enter
-see 'none.gguf'
+see '^> *$'
+keys '/model missing.gguf' Enter
+see 'missing.gguf: no such model|missing.gguf: cannot open'
 keys "/model $stories" Enter
 see 'is ready'
 keys C-d

@@ -23,8 +23,7 @@ mkfifo "$work/in"
 pid=$!
 exec 3>"$work/in"
 printf 'what is a whale?\n/rename About %s whales\n' "$(printf '\033[31m')" >&3
-tries=100
-while ! grep -qs '"title"' "$files/killed.jsonl" && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+wait_for file_has '"title"' "$files/killed.jsonl"
 kill -9 $pid
 wait $pid 2>/dev/null
 exec 3>&-

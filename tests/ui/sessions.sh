@@ -14,8 +14,7 @@ mkfifo "$work/in"
 pid=$!
 exec 3>"$work/in"
 echo hello >&3
-tries=100
-while ! grep -q hello "$files/second.jsonl" && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+wait_for file_has hello "$files/second.jsonl"
 printf '/export %s\n' "$work/got.txt" | chat_lines 0 --continue "$stories"
 err_has 'session second is in use by another program; continuing first'
 grep -q 'first question' "$work/got.txt" || fail "--continue took another session"
@@ -135,9 +134,7 @@ gone() {
     pid=$!
     exec 3>"$work/in"
     echo 'first question' >&3
-    tries=100
-    while ! grep -qs '"role":"assistant"' "$files/$1.jsonl" &&
-        [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+    wait_for file_has '"role":"assistant"' "$files/$1.jsonl"
     eval "$2"
     printf 'second question\n/undo\nthird question\n' >&3
     exec 3>&-

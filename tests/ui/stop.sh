@@ -51,7 +51,7 @@ keys 'the last' Enter
 see '^ queued 1: the last'
 keys Escape
 see 'Esc again stops the answer and sends the next message'
-keys Escape
+keys Escape Escape # both at once: enough, too, when that has disappeared again
 see '│ the last'
 see '^ writing'
 keys C-c
@@ -63,8 +63,9 @@ see '^ writing'
 keys C-c
 see '^ ready'
 keys '/set max-tokens 5' Enter
+see 'max-tokens .*-> 5'
 keys '/retry' Enter
-see ' 5 tok '
+see ' 5 tok .*length' # with the end of the answer
 keys '/undo' Enter
 see 'undid .retry'
 keys C-d
@@ -82,6 +83,10 @@ for pair in TERM:143 HUP:129 SEGV:139 ABRT:134; do
     see 'is ready'
     keys 'Once upon a time' Enter
     see '^ writing .* out [1-9]'
+    # A part of the answer is saved each second, by TERM and HUP all of it.
+    case $sig in
+    SEGV | ABRT) wait_for file_has '"kind":"part"' "$XDG_DATA_HOME/qsf/sessions/sig$sig.jsonl" ;;
+    esac
     keys "draft $sig"
     see "^> draft $sig"
     pid=$(tm list-panes -t t -F '#{pane_pid}')
@@ -120,7 +125,7 @@ see 'is ready'
 pid=$(chat_pid)
 kill -USR1 "$pid" && kill -PIPE "$pid" && kill -XFSZ "$pid"
 keys '/stats' Enter
-see 'RSS'
+see 'KV cache keys'
 keys C-d
 see '^rc=0'
 
@@ -131,10 +136,7 @@ see 'is ready'
 keys 'Once upon a time' Enter
 see '^ writing'
 keys C-z
-see '^shell> *$|Stopped'
-# Text typed before the shell controls the terminal again may be lost.
-shell_has_terminal() { ps -o tpgid= -o pgid= -p "$(chat_pid)" | awk '{ exit $1 != $2 }'; }
-wait_for shell_has_terminal || fail "the shell does not control the terminal"
+see_shell
 keys 'stty -a | grep -c " icanon"' Enter
 see '^1$'
 keys 'fg' Enter

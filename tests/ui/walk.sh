@@ -72,7 +72,7 @@ see 'rc=0'
 # The tokens of a resumed answer are evaluated again.
 start 80 24 "'$chat' '$work/model.gguf' --session walk"
 see 'Hello world$'
-see 'resumed'
+see 'is ready'
 keys M-,
 see 'token [0-9]+ of [0-9]+'
 keys Escape

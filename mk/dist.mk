@@ -89,7 +89,7 @@ dist:
 	@rm -rf $(dist_name) && mkdir $(dist_name)
 	@if test -e $S/.git; then git -C $S ls-files; else cat $S/MANIFEST; fi \
 	    | grep -v '^MANIFEST$$' | while read -r f; do test ! -f $S/$$f || echo $$f; done | LC_ALL=C sort >$(dist_name)/MANIFEST
-	@(cd $S && tar cf - -T $(CURDIR)/$(dist_name)/MANIFEST) | (cd $(dist_name) && tar xf -)
+	@(cd $S && tar cf - -T '$(CURDIR)/$(dist_name)/MANIFEST') | (cd $(dist_name) && tar xf -)
 	@LC_ALL=C tar cf - --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
 	    --mtime=@$(SOURCE_DATE_EPOCH) $(dist_name) | gzip -9n >$(dist_name).tar.gz
 	@rm -rf $(dist_name)

@@ -49,6 +49,20 @@ static bool is_host(const char *text, size_t i) {
            text[i + 1] == '/';
 }
 
+/* Where the path that begins at i ends: names of folders may have spaces, so later words with a slash belong
+ * to it. */
+static size_t path_end(const char *text, size_t i) {
+    const size_t from = i;
+    while (!ends_path(text, i)) i++;
+    size_t end = i;
+    while (end > from + 1 && text[i] == ' ' && text[i + 1] != '/') {
+        bool slash = false;
+        for (i++; !ends_path(text, i); i++) slash |= text[i] == '/';
+        if (slash) end = i;
+    }
+    return end;
+}
+
 void serve_reply_hide_paths(QsfStrbuf *b, const char *text, const char *file, const char *id) {
     const size_t n = strlen(file);
     for (size_t i = 0; text[i] != '\0';) {
@@ -59,7 +73,7 @@ void serve_reply_hide_paths(QsfStrbuf *b, const char *text, const char *file, co
             i += n;
         } else if (begins && text[i] == '/') {
             const size_t from = i;
-            while (!ends_path(text, i)) i++;
+            i = path_end(text, i);
             size_t name = i;
             while (name > from + 1 && text[name - 1] != '/') name--;
             qsf_strbuf_add(b, text + (name < i ? name : from), i - (name < i ? name : from));

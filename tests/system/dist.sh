@@ -3,6 +3,7 @@
 # make dist: the same bytes again, from what was unpacked, in another directory and with another umask.
 . "$(dirname "$0")/lib.sh"
 [ -z "${QSF_SAN-}" ] || skip "the sources are the same with sanitizers"
+case $work in *' '*) skip "make takes no spaces in the names of directories" ;; esac
 
 # archive SOURCES DIRECTORY: make dist of these sources in a directory with the configuration of this build.
 archive() {

@@ -200,6 +200,8 @@ static void test_paths(void **state) {
         { "/x/models/guide.qsf2: bad", "guide.qsf2: bad" },
         { "chat template /usr/share/qsf/templates/chatml.jinja has no place",
           "chat template chatml.jinja has no place" },
+        { "template /a b/c d e/f.jinja writes calls: a/b", "template f.jinja writes calls: a/b" },
+        { "/a/b c /d/e f (/g h/i)", "b c e f (i)" },
         { "#/properties/a: 1/2 of / and a/b", "#/properties/a: 1/2 of / and a/b" },
         { "/tmp/", "/tmp/" },
         { "", "" },

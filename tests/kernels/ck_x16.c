@@ -377,7 +377,7 @@ static void fill_case(x16_case *c, const qk_table *ref, ck_kind kind, ck_kind xk
 /* Rows [row0, n) of the groups compared with the reference's rows, column by column; of each case those from
  * row 0 first. */
 static void compare(const x16_case *c, size_t row0) {
-    static float wanted[MAX_COLS][MAX_ROWS]; /* from the first row on, for all later calls */
+    static float wanted[MAX_COLS][MAX_ROWS]; /* computed at the first row, kept for later calls */
     for (size_t col = 0; col < c->rows.n_cols; col++) {
         float *want = wanted[col];
         const float *y = c->groups.y + col * c->groups.y_stride;

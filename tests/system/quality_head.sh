@@ -6,9 +6,9 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 tools=$QSF_BUILDDIR/obj/tests/tools
-"$tools/mktiny" "$work/tied.gguf" ctx=512 vocab=40003 hidden=256 wtype=8 tied=1 ||
+"$tools/mktiny" "$work/tied.gguf" ctx=512 vocab=33003 hidden=256 wtype=8 tied=1 ||
     fail "mktiny cannot write a model"
-"$tools/mktiny" "$work/own.gguf" ctx=512 vocab=40003 hidden=256 wtype=8 seed=2 ||
+"$tools/mktiny" "$work/own.gguf" ctx=512 vocab=33003 hidden=256 wtype=8 seed=2 ||
     fail "mktiny cannot write a model"
 for kind in tied own; do
     "$QSF_BUILDDIR/qsf-convert" "$work/$kind.gguf" "$work/$kind.qsf" >"$work/out" 2>&1 ||
@@ -40,11 +40,11 @@ for model in "$work/tied.gguf" "$work/own.gguf" "$work/tied.qsf" "$work/own.qsf"
             fail "$model: layers are skipped before the head is found with a sketch"
     done
     # ---- kernels that multiply plain rows: the rows of a QSF file are then unpacked
-    ask --cpu-mask ref
+    ask --cpu-mask ref -n 6
     want=$text
     for options in '' '--pin 0'; do
         # shellcheck disable=SC2086
-        ask --cpu-mask ref --quality 0.9 $options
+        ask --cpu-mask ref -n 6 --quality 0.9 $options
         [ "$text" = "$want" ] || fail "$model: other likely tokens from plain kernels, with '$options'"
     done
     ask --quality 0.9 --pin 0

@@ -139,7 +139,7 @@ unit_flags := -include tests/unit/units.h
 # Unit tests without optimization take a third of the time to compile, and no longer to run: what they test is optimized.
 # Except these, which compute themselves what is compared.
 TEST_OPT ?= -O0 -U_FORTIFY_SOURCE
-computing_tests := tests/unit/kv/t_kvcache
+computing_tests := tests/unit/kv/t_kvcache tests/unit/token/t_tokenizer_oracle
 # What is included before the first line; a build for another machine has its own (mk/wasm.mk).
 config_h ?= config.h
 # $2: what is included instead.

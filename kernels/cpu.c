@@ -83,7 +83,7 @@ static qk_cpu_family amd_family(void) {
     return family == 0x19 && qk_cpu_has(QK_LEVEL_AVX512) ? QK_CPU_ZEN4 : QK_CPU_AMD;
 }
 
-qk_cpu_family qk_cpu_family_of_machine(void) {
+static qk_cpu_family find_family(void) {
     unsigned max, part[3];
     char name[sizeof part + 1] = { 0 };
     if (!__get_cpuid(0, &max, &part[0], &part[2], &part[1])) return QK_CPU_OTHER;
@@ -94,7 +94,7 @@ qk_cpu_family qk_cpu_family_of_machine(void) {
 
 #elif defined(__aarch64__)
 
-qk_cpu_family qk_cpu_family_of_machine(void) { return QK_CPU_OTHER; }
+static qk_cpu_family find_family(void) { return QK_CPU_OTHER; }
 
 #if defined(__linux__)   /* arch/arm64/include/uapi/asm/hwcap.h */
 static int has_dotprod(void) { return (getauxval(AT_HWCAP) >> 20 & 1) != 0; }
@@ -121,18 +121,29 @@ static uint32_t detect(void) {
 
 #elif defined(__wasm__)
 
-qk_cpu_family qk_cpu_family_of_machine(void) { return QK_CPU_OTHER; }
+static qk_cpu_family find_family(void) { return QK_CPU_OTHER; }
 
 /* A module with vectors is refused as a whole where there are none. */
 static uint32_t detect(void) { return 1u << QK_LEVEL_REF | 1u << QK_LEVEL_WASM; }
 
 #else
 
-qk_cpu_family qk_cpu_family_of_machine(void) { return QK_CPU_OTHER; }
+static qk_cpu_family find_family(void) { return QK_CPU_OTHER; }
 
 static uint32_t detect(void) { return 1u << QK_LEVEL_REF; }
 
 #endif
+
+/* CPUID takes a hypervisor tens of microseconds, and every table of kernels asks. */
+qk_cpu_family qk_cpu_family_of_machine(void) {
+    static _Atomic uint32_t cached; /* plus one; racing threads find the same value */
+    uint32_t family = atomic_load_explicit(&cached, memory_order_relaxed);
+    if (!family) {
+        family = (uint32_t)find_family() + 1;
+        atomic_store_explicit(&cached, family, memory_order_relaxed);
+    }
+    return (qk_cpu_family)(family - 1);
+}
 
 #define BUILT(isa, LEVEL, arch, kernels) | (uint32_t)QK_BUILT_##LEVEL << QK_LEVEL_##LEVEL
 static uint32_t levels_built(void) { return 1u << QK_LEVEL_REF QK_KERNEL_LEVELS(BUILT); }

@@ -6,15 +6,21 @@
 #include "src/stream/io.h"
 
 #define SAMPLES       96u
+#define SAMPLE_BYTES  (32u << 10) /* a small file needs fewer of them: the system reads ahead more than that */
 #define PIECE         (1u << 20)
 #define MEASURE_MAX   (64u << 20)
 #define IN_FLIGHT_MAX 8u
 
+static uint64_t all_bytes(const QsfSource *src) {
+    uint64_t all = 0;
+    for (uint32_t f = 0; f < qsf_source_n_files(src); f++) all += qsf_source_file(src, f)->size;
+    return all;
+}
+
 /* Returns sample i of n, spread evenly over all files of the source; phase in [0,1) is the position within
  * the n-th part. */
 static const QsfFile *spread(const QsfSource *src, uint64_t i, uint64_t n, double phase, uint64_t *off) {
-    uint64_t all = 0;
-    for (uint32_t f = 0; f < qsf_source_n_files(src); f++) all += qsf_source_file(src, f)->size;
+    const uint64_t all = all_bytes(src);
     uint64_t at = (uint64_t)((double)all * ((double)i + phase) / (double)n);
     for (uint32_t f = 0; f < qsf_source_n_files(src); f++) {
         const QsfFile *file = qsf_source_file(src, f);
@@ -46,10 +52,11 @@ static void advise(const QsfSource *src, QsfAdvice advice) {
 double qsf_io_cached_share(const QsfSource *src) {
     unsigned hits = 0, asked = 0;
     double phase = fresh_phase();
+    const uint64_t enough = all_bytes(src) / SAMPLE_BYTES + 1, n = enough < SAMPLES ? enough : SAMPLES;
     advise(src, QSF_ADVICE_RANDOM);
-    for (unsigned i = 0; i < SAMPLES; i++) {
+    for (uint64_t i = 0; i < n; i++) {
         uint64_t off;
-        const QsfFile *f = spread(src, i, SAMPLES, phase, &off);
+        const QsfFile *f = spread(src, i, n, phase, &off);
         if (f == NULL) continue;
         asked++;
         hits += qsf_os_is_cached(f->fd, f->path, off);

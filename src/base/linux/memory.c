@@ -105,39 +105,51 @@ static uint64_t cgroup_left(const char *dir, bool v2) {
     return limit - min_u64(limit, usage);
 }
 
-/* Finds the path of this process below the mount point of a controller: the line "N:...,name,...:PATH" of
- * /proc/self/cgroup, or "0::PATH" if name is NULL. "" if there is no such line. */
-static void cgroup_path(const char *root, const char *name, char out[PATH_MAX]) {
-    char file[PATH_MAX], text[TEXT_MAX];
-    out[0] = '\0';
+/* Reads /proc/self/cgroup, once for all controllers; "" if there is none. */
+static void read_cgroups(const char *root, char text[TEXT_MAX]) {
+    char file[PATH_MAX];
     int n = snprintf(file, sizeof file, "%s/proc/self/cgroup", root);
-    if (n < 0 || (size_t)n >= sizeof file || !read_text(file, text)) return;
-    char *save;
-    for (char *line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
-        char *list = strchr(line, ':');
-        char *path = list == NULL ? NULL : strchr(list + 1, ':');
-        if (path == NULL) continue;
-        *path++ = '\0';
-        list++;
-        size_t len = name == NULL ? 0 : strlen(name);
-        const char *hit = name == NULL ? list : strstr(list, name);
-        bool match = name == NULL ? *list == '\0'
-                                  : hit != NULL && (hit == list || hit[-1] == ',') &&
-                                        (hit[len] == '\0' || hit[len] == ',');
-        if (!match) continue;
-        snprintf(out, PATH_MAX, "%s", path);
-        return;
+    if (n < 0 || (size_t)n >= sizeof file || !read_text(file, text)) text[0] = '\0';
+}
+
+/* Is name in the list of `bytes` bytes, whose words have commas between them? NULL: is the list empty? */
+static bool lists(const char *list, size_t bytes, const char *name) {
+    if (name == NULL) return bytes == 0;
+    const size_t len = strlen(name);
+    for (const char *end = list + bytes; list < end;) {
+        const char *comma = memchr(list, ',', (size_t)(end - list)), *stop = comma != NULL ? comma : end;
+        if ((size_t)(stop - list) == len && memcmp(list, name, len) == 0) return true;
+        list = stop + 1;
+    }
+    return false;
+}
+
+/* Finds the path of this process below the mount point of a controller: the line "N:...,name,...:PATH" of
+ * these groups, or "0::PATH" if name is NULL. "" if there is no such line. */
+static void cgroup_path(const char *groups, const char *name, char out[PATH_MAX]) {
+    out[0] = '\0';
+    for (const char *line = groups; *line != '\0';) {
+        const size_t bytes = strcspn(line, "\n");
+        const char *list = memchr(line, ':', bytes), *end = line + bytes;
+        const char *path = list == NULL ? NULL : memchr(list + 1, ':', (size_t)(end - list - 1));
+        if (path != NULL && lists(list + 1, (size_t)(path - list - 1), name)) {
+            snprintf(out, PATH_MAX, "%.*s", (int)(end - path - 1), path + 1);
+            return;
+        }
+        line = *end == '\n' ? end + 1 : end;
     }
 }
 
 typedef uint64_t (*CgroupFn)(const char *dir, bool v2);
 
-/* Returns the minimum of fn over the cgroup of this process and all its ancestors. Inside a container the
- * path may not exist below the mount point; its existing ancestors (at least the mount point) still count. */
-static uint64_t cgroup_min(const char *root, const char *mount, const char *controller, bool v2,
+/* Returns the minimum of fn over the cgroup of this process, which is one of these groups, and all its
+ * ancestors. Inside a container the path may not exist below the mount point; its existing ancestors (at least
+ * the mount point) still count. */
+static uint64_t cgroup_min(const char *root, const char *groups, const char *mount, const char *controller,
                            CgroupFn fn) {
+    const bool v2 = controller == NULL;
     char path[PATH_MAX], dir[PATH_MAX];
-    cgroup_path(root, controller, path);
+    cgroup_path(groups, controller, path);
     if (strstr(path, "..") != NULL)
         path[0] = '\0'; /* outside our namespace: only the mount point is visible */
     uint64_t best = UINT64_MAX;
@@ -157,9 +169,10 @@ static uint64_t memory_min(const char *root, const char *line, CgroupFn fn) {
     int n = snprintf(path, sizeof path, "%s/proc/meminfo", root);
     if (n > 0 && (size_t)n < sizeof path && read_text(path, text) && line_number(text, line, &v))
         v = v < UINT64_MAX / 1024 ? v * 1024 : UINT64_MAX;
-    v = min_u64(v, cgroup_min(root, "/sys/fs/cgroup", NULL, true, fn));
-    v = min_u64(v, cgroup_min(root, "/sys/fs/cgroup/unified", NULL, true, fn));
-    return min_u64(v, cgroup_min(root, "/sys/fs/cgroup/memory", "memory", false, fn));
+    read_cgroups(root, text);
+    v = min_u64(v, cgroup_min(root, text, "/sys/fs/cgroup", NULL, fn));
+    v = min_u64(v, cgroup_min(root, text, "/sys/fs/cgroup/unified", NULL, fn));
+    return min_u64(v, cgroup_min(root, text, "/sys/fs/cgroup/memory", "memory", fn));
 }
 
 uint64_t qsf_available_below(const char *root) { return memory_min(root, "MemAvailable:", cgroup_left); }
@@ -212,9 +225,10 @@ double qsf_cpu_quota_below(const char *root) {
                { "/sys/fs/cgroup/unified", NULL },
                { "/sys/fs/cgroup/cpu", "cpu" },
                { "/sys/fs/cgroup/cpu,cpuacct", "cpu" } };
+    char groups[TEXT_MAX];
+    read_cgroups(root, groups);
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < sizeof at / sizeof *at; i++)
-        least = min_u64(least, cgroup_min(root, at[i].mount, at[i].controller, at[i].controller == NULL,
-                                          cgroup_cpus));
+        least = min_u64(least, cgroup_min(root, groups, at[i].mount, at[i].controller, cgroup_cpus));
     return least == UINT64_MAX ? 0 : (double)least / 1000;
 }

@@ -6,7 +6,7 @@
 #include "src/stream/io.h"
 
 #define SAMPLES       96u
-#define SAMPLE_BYTES  (32u << 10) /* a small file needs fewer of them: the system reads ahead more than that */
+#define SAMPLE_BYTES  (32u << 10) /* small files need fewer: the system reads ahead more than that */
 #define PIECE         (1u << 20)
 #define MEASURE_MAX   (64u << 20)
 #define IN_FLIGHT_MAX 8u

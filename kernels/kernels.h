@@ -79,6 +79,20 @@ typedef struct qk_xielu {
 
 enum { QK_MAX_STREAMS = 16 };
 
+/* Rows of a thin matrix times columns of floats. The rows are in groups of QK_THIN_ROWS; element i of row r of a
+ * group is its element i * QK_THIN_ROWS + r. The first group may begin, and the last one end, with rows that are
+ * not wanted. */
+enum { QK_THIN_ROWS = 16 };
+typedef struct qk_thin {
+    const void *w;      /* the group of the first row */
+    size_t group_bytes; /* from a group to the next one */
+    size_t first, rows; /* row `first` of that group is the first of so many */
+    size_t k;           /* elements of a row */
+    const float *x;     /* (n_cols), x_stride floats apart */
+    float *y;           /* (n_cols), y_stride floats apart: rows [0, rows) of a column */
+    size_t n_cols, x_stride, y_stride;
+} qk_thin;
+
 typedef struct qk_table {
     qk_level level; /* highest level used */
     qk_weight_ops weight[QK_TYPE_N];
@@ -113,6 +127,10 @@ typedef struct qk_table {
     void (*scale)(float *y, float a, size_t n);      /* y *= a */
     /* y = x + (z - x) * w; y may be any of them */
     void (*lerp)(float *y, const float *x, const float *z, const float *w, size_t n);
+    /* y += w x, for halves and for floats. A sum depends on its row and its column only; the same bits at every
+     * level that has FMA. */
+    void (*thin_f16)(const qk_thin *m);
+    void (*thin_f32)(const qk_thin *m);
     void (*softcap)(float *y, float cap, size_t n); /* y = cap * tanh(y / cap), cap > 0 */
     /* n <= QK_MAX_STREAMS streams of width elements, stream i at y + i * stride: y_i += sum over j of
      * coef[i * n + j] y_j, all of them as they were. */

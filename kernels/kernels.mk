@@ -21,7 +21,7 @@ wasm_flags := -msimd128
 # has its dot product: templates below kernels/generic, in this order
 
 op_families := vec actq norm act pick state kv kvrows
-vec_templates := ops_vec ops_streams
+vec_templates := ops_vec ops_streams ops_thin
 actq_templates := ops_actq
 norm_templates := ops_norm ops_rope
 act_templates := exp ops_softmax ops_act

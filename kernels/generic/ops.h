@@ -11,6 +11,8 @@
     void qk_mul_##isa(float *y, const float *x, size_t n);                                                   \
     void qk_scale_##isa(float *y, float a, size_t n);                                                        \
     void qk_lerp_##isa(float *y, const float *x, const float *z, const float *w, size_t n);                  \
+    void qk_thin_f16_##isa(const qk_thin *m);                                                                \
+    void qk_thin_f32_##isa(const qk_thin *m);                                                                \
     void qk_mix_streams_##isa(float *y, const float *coef, size_t n, size_t stride, size_t width);           \
     void qk_correct_streams_##isa(float *y, const float *x, const float *coef, size_t n, size_t stride,      \
                                   size_t width);                                                             \
@@ -72,6 +74,8 @@ QK_KERNEL_LEVELS(QK_OPS_LEVEL)
         (t)->softcap = qk_softcap_##isa;                     \
         (t)->l2_norm = qk_l2_norm_##isa;                     \
         (t)->lerp = qk_lerp_##isa;                           \
+        (t)->thin_f16 = qk_thin_f16_##isa;                   \
+        (t)->thin_f32 = qk_thin_f32_##isa;                   \
         (t)->mix_streams = qk_mix_streams_##isa;             \
         (t)->correct_streams = qk_correct_streams_##isa;     \
         (t)->keep_above = qk_keep_above_##isa;               \

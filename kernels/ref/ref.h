@@ -39,6 +39,8 @@ void qk_mul_ref(float *y, const float *x, size_t n);
 void qk_scale_ref(float *y, float a, size_t n);
 void qk_lerp_ref(float *y, const float *x, const float *z, const float *w, size_t n);
 void qk_softcap_ref(float *y, float cap, size_t n);
+void qk_thin_f16_ref(const qk_thin *m);
+void qk_thin_f32_ref(const qk_thin *m);
 void qk_mix_streams_ref(float *y, const float *coef, size_t n, size_t stride, size_t width);
 void qk_correct_streams_ref(float *y, const float *x, const float *coef, size_t n, size_t stride,
                             size_t width);

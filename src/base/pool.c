@@ -336,3 +336,38 @@ void qsf_pool_destroy(QsfPool *p) {
     free(p->range);
     free(p);
 }
+
+/* ---- gates ---- */
+
+#define GATE_SPINS 500u /* pauses before a thread sleeps: tasks are that short */
+
+void qsf_gate_init(QsfGate *g, unsigned n) {
+    g->n = n;
+    atomic_init(&g->next, 0);
+    atomic_init(&g->left, n);
+    atomic_init(&g->is_open, 0);
+    atomic_init(&g->sleepers, 0);
+}
+
+bool qsf_gate_take(QsfGate *g, unsigned *task) {
+    if (atomic_load_explicit(&g->next, memory_order_relaxed) >= g->n) return false;
+    *task = atomic_fetch_add_explicit(&g->next, 1, memory_order_relaxed);
+    return *task < g->n;
+}
+
+bool qsf_gate_done(QsfGate *g) { return atomic_fetch_sub_explicit(&g->left, 1, memory_order_acq_rel) == 1; }
+
+void qsf_gate_open(QsfGate *g) {
+    atomic_store(&g->is_open, 1);
+    if (atomic_load(&g->sleepers) > 0) qsf_os_wake(&g->is_open, true);
+}
+
+void qsf_gate_wait(QsfGate *g) {
+    for (unsigned i = 0; i < GATE_SPINS; i++) {
+        if (atomic_load_explicit(&g->is_open, memory_order_acquire)) return;
+        cpu_relax();
+    }
+    atomic_fetch_add(&g->sleepers, 1);
+    while (!atomic_load(&g->is_open)) qsf_os_sleep(&g->is_open, 0);
+    atomic_fetch_sub(&g->sleepers, 1);
+}

@@ -9,34 +9,33 @@
 #include "src/forward/forward_impl.h"
 #include "src/forward/ops/ops.h"
 
-#define RANK_ROWS 8u     /* ranks that a thread computes at a time, */
-#define COLS      16u    /* and columns */
-#define ROWS      64u    /* of B */
-#define PREFETCH  16384u /* bytes of B; what follows, the processor requests in time */
-#define LINE      64u
-#define ALONE     (1u << 16) /* multiply-adds that are not worth waking other threads */
+_Static_assert(QSF_ADAPTER_GROUP == QK_THIN_ROWS, "groups of rows are those of qk_thin");
+
+#define COLS 16u /* columns of a task, in passes over many */
 
 static const QsfAdapterPair *pair_of(const QsfAdapterSet *s, const QsfAdapterUse *u) {
     return &s->adapter[u->adapter].pair[u->pair];
 }
 
-static const qk_weight_ops *ops_of(const QsfForward *f) {
-    return &f->table->weight[f->adapters.set->exact ? QK_F32 : QK_F16];
-}
 static size_t elem_bytes(const QsfForward *f) { return f->adapters.set->exact ? 4 : 2; }
-
-static uint32_t padded(const QsfAdapters *a, uint32_t rank) {
-    return (rank + a->step - 1) / a->step * a->step;
-}
 
 /* Where a pair is in memory. */
 static const uint8_t *at(const QsfForward *f, const QsfAdapterPair *p) {
     return f->adapters.mem + (f->adapters.streams ? p->in_block : p->at);
 }
 
-/* Row r of B, over all its matrices. */
-static const uint8_t *b_row(const QsfForward *f, const QsfAdapterPair *p, uint64_t r) {
-    return at(f, p) + p->a_bytes + r * padded(&f->adapters, p->rank) * elem_bytes(f);
+/* The group of row r of a matrix whose rows have k elements. */
+static const uint8_t *group_at(const QsfForward *f, const uint8_t *w, uint64_t r, size_t k) {
+    return w + r / QSF_ADAPTER_GROUP * QSF_ADAPTER_GROUP * k * elem_bytes(f);
+}
+
+/* The group of row r of matrix `part` of B. */
+static const uint8_t *b_group(const QsfForward *f, const QsfAdapterPair *p, uint32_t part, uint64_t r) {
+    return group_at(f, at(f, p) + p->a_bytes, part * qsf_adapter_padded(p->rows) + r, p->rank);
+}
+
+static void multiply(const QsfForward *f, const qk_thin *m) {
+    (f->adapters.set->exact ? f->table->thin_f32 : f->table->thin_f16)(m);
 }
 
 /* Returns how many of the first columns of a product an adapter leaves as they are. */
@@ -50,77 +49,127 @@ static uint32_t inactive(const QsfForward *f, const QsfProduct *p, unsigned adap
 
 /* ---- ranks ---- */
 
-typedef struct RanksJob {
-    const QsfForward *f;
-    const QsfProduct *p;
-    const QsfAdapterUse *use, *end;
-} RanksJob;
+/* A x is computed in groups of ranks. The elements of a row are in parts, whose sums are added in order. Passes
+ * over many columns have a task for each group and some columns; passes over few have one for each group and
+ * part, and whoever ends the last one adds the parts up: the same sums. */
 
 static uint32_t groups(uint32_t n, uint32_t of) { return (n + of - 1) / of; }
 
-static size_t items_of(const RanksJob *j, const QsfAdapterUse *u) {
-    return (size_t)groups(pair_of(j->f->adapters.set, u)->rank, RANK_ROWS) * groups(j->p->n_cols, COLS);
+/* Elements of a part; the last ones may be shorter, or empty. */
+static uint32_t part_elems(uint32_t cols) {
+    return groups(cols, QSF_ADAPTER_PARTS * QSF_ADAPTER_GROUP) * QSF_ADAPTER_GROUP;
 }
 
-/* Ranks [r, r + RANK_ROWS) of columns [c, c + COLS), into slot `slot` of the ranks of a column. */
-static void some_ranks(const RanksJob *j, const QsfAdapterUse *u, size_t slot, uint32_t r, uint32_t c) {
-    const QsfForward *f = j->f;
+/* y (n_cols, y_stride) += ranks [r, r + QSF_ADAPTER_GROUP) of columns from c on, of part q of the elements. */
+static void add_part(const QsfAdapted *a, const QsfAdapterUse *u, uint32_t r, uint32_t q, uint32_t c,
+                     uint32_t n_cols, float *y, size_t y_stride) {
+    const QsfForward *f = a->f;
     const QsfAdapterPair *pair = pair_of(f->adapters.set, u);
-    const size_t stride = f->adapters.set->rank_floats, row = (size_t)pair->cols * elem_bytes(f);
-    const uint32_t r1 = r + RANK_ROWS < pair->rank ? r + RANK_ROWS : pair->rank,
-                   c1 = c + COLS < j->p->n_cols ? c + COLS : j->p->n_cols,
-                   pad = r1 == pair->rank ? padded(&f->adapters, pair->rank) : r1;
-    const qk_weight_ops *ops = ops_of(f);
-    float *y = f->adapters.ranks + c * stride + slot;
-    const qk_mm mm = { .w = at(f, pair) + (uint64_t)u->part * pair->rank * row,
-                       .row_bytes = row,
-                       .x = j->p->x + c * j->p->x_stride,
-                       .x_stride = j->p->x_stride * sizeof(float),
-                       .y = y,
-                       .y_stride = stride,
-                       .k = pair->cols,
-                       .n_cols = c1 - c,
-                       .way = ops->way,
-                       .wide = ops->wide };
-    ops->matmul(&mm, r, r1);
-    for (uint32_t i = 0; i < c1 - c; i++) {
-        f->table->scale(y + i * stride + r, f->adapters.factor[pair->index], r1 - r);
-        memset(y + i * stride + r1, 0, (pad - r1) * sizeof *y);
+    const uint32_t each = part_elems(pair->cols), from = q * each < pair->cols ? q * each : pair->cols,
+                   to = from + each < pair->cols ? from + each : pair->cols;
+    const uint64_t row = u->part * qsf_adapter_padded(pair->rank) + r;
+    const qk_thin m = { .w = group_at(f, at(f, pair), row, pair->cols) +
+                             (size_t)from * QSF_ADAPTER_GROUP * elem_bytes(f),
+                        .rows = QSF_ADAPTER_GROUP,
+                        .k = to - from,
+                        .x = a->p->x + c * a->p->x_stride + from,
+                        .y = y,
+                        .n_cols = n_cols,
+                        .x_stride = a->p->x_stride,
+                        .y_stride = y_stride };
+    multiply(f, &m);
+}
+
+static float *part_of(const QsfAdapted *a, unsigned task) {
+    return a->f->adapters.parts + (size_t)task * QSF_ADAPTER_FEW_COLS * QSF_ADAPTER_GROUP;
+}
+
+/* Tasks of a use. */
+static unsigned tasks_of(const QsfAdapted *a, const QsfAdapterUse *u) {
+    const uint32_t n = groups(pair_of(a->f->adapters.set, u)->rank, QSF_ADAPTER_GROUP);
+    return n * (a->in_parts ? QSF_ADAPTER_PARTS : groups(a->p->n_cols, COLS));
+}
+
+/* Task i of a use whose ranks begin at `slot` in a column of them; y: of its part. */
+static void do_task(const QsfAdapted *a, const QsfAdapterUse *u, size_t slot, unsigned i, float *y) {
+    const QsfForward *f = a->f;
+    const size_t stride = f->adapters.set->rank_floats;
+    if (a->in_parts) {
+        memset(y, 0, a->p->n_cols * QSF_ADAPTER_GROUP * sizeof *y);
+        add_part(a, u, i / QSF_ADAPTER_PARTS * QSF_ADAPTER_GROUP, i % QSF_ADAPTER_PARTS, 0, a->p->n_cols, y,
+                 QSF_ADAPTER_GROUP);
+        return;
+    }
+    const uint32_t each = groups(a->p->n_cols, COLS), r = i / each * QSF_ADAPTER_GROUP, c0 = i % each * COLS,
+                   c1 = c0 + COLS < a->p->n_cols ? c0 + COLS : a->p->n_cols;
+    float *ranks = f->adapters.ranks + slot + r;
+    for (uint32_t c = c0; c < c1; c++) memset(ranks + c * stride, 0, QSF_ADAPTER_GROUP * sizeof *ranks);
+    for (uint32_t q = 0; q < QSF_ADAPTER_PARTS; q++)
+        add_part(a, u, r, q, c0, c1 - c0, ranks + c0 * stride, stride);
+    for (uint32_t c = c0; c < c1; c++)
+        f->table->scale(ranks + c * stride, f->adapters.factor[pair_of(f->adapters.set, u)->index],
+                        QSF_ADAPTER_GROUP);
+}
+
+/* The ranks of a group and a column from its parts, the first of which is `part`. */
+static void join_parts(const float *part, float factor, float *ranks) {
+    for (uint32_t i = 0; i < QSF_ADAPTER_GROUP; i++) {
+        float sum = 0;
+        for (uint32_t q = 0; q < QSF_ADAPTER_PARTS; q++)
+            sum += part[(size_t)q * QSF_ADAPTER_FEW_COLS * QSF_ADAPTER_GROUP + i];
+        ranks[i] = sum * factor;
     }
 }
 
-static void run_ranks(void *arg, int worker, size_t begin, size_t end) {
-    const RanksJob *j = arg;
-    size_t base = 0, slot = 0;
-    (void)worker;
-    for (const QsfAdapterUse *u = j->use; u < j->end; u++) {
-        const size_t n = items_of(j, u), cols = groups(j->p->n_cols, COLS);
-        const size_t lo = begin > base ? begin - base : 0, hi = end > base ? end - base : 0;
-        for (size_t i = lo; i < (hi < n ? hi : n); i++)
-            some_ranks(j, u, slot, (uint32_t)(i / cols) * RANK_ROWS, (uint32_t)(i % cols) * COLS);
-        base += n;
-        slot += padded(&j->f->adapters, pair_of(j->f->adapters.set, u)->rank);
+static void join_all(const QsfAdapted *a) {
+    const QsfAdapters *all = &a->f->adapters;
+    size_t slot = 0;
+    unsigned task = 0;
+    for (const QsfAdapterUse *u = a->use; u < a->end; u++) {
+        const QsfAdapterPair *pair = pair_of(all->set, u);
+        for (uint32_t r = 0; r < pair->rank;
+             r += QSF_ADAPTER_GROUP, slot += QSF_ADAPTER_GROUP, task += QSF_ADAPTER_PARTS)
+            for (uint32_t c = 0; c < a->p->n_cols; c++)
+                join_parts(part_of(a, task) + c * QSF_ADAPTER_GROUP, all->factor[pair->index],
+                           all->ranks + c * all->set->rank_floats + slot);
     }
 }
 
-int qsf_adapters_ranks(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err) {
+static void find_and_do(const QsfAdapted *a, unsigned task) {
+    size_t slot = 0;
+    unsigned i = task;
+    for (const QsfAdapterUse *u = a->use; u < a->end; u++) {
+        const unsigned n = tasks_of(a, u);
+        if (i < n) {
+            do_task(a, u, slot, i, part_of(a, task));
+            return;
+        }
+        i -= n;
+        slot += qsf_adapter_padded(pair_of(a->f->adapters.set, u)->rank);
+    }
+}
+
+void qsf_adapters_ranks(QsfAdapted *a) {
+    unsigned task;
+    while (qsf_gate_take(&a->gate, &task)) {
+        if (!qsf_cancelled(a->f)) find_and_do(a, task);
+        if (!qsf_gate_done(&a->gate)) continue;
+        if (a->in_parts) join_all(a);
+        qsf_gate_open(&a->gate);
+    }
+}
+
+int qsf_adapters_begin(QsfAdapted *a, QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err) {
     const QsfAdapterSet *s = f->adapters.set;
-    RanksJob j = { .f = f, .p = p, .use = s->use + s->first[unit], .end = s->use + s->first[unit + 1] };
-    size_t n = 0;
-    uint64_t macs = 0;
-    int rc = qsf_adapters_hold(f, pair_of(s, j.use)->block, err);
-    if (rc != QSF_OK) return rc;
-    for (const QsfAdapterUse *u = j.use; u < j.end; u++) {
-        n += items_of(&j, u);
-        macs += (uint64_t)pair_of(s, u)->rank * pair_of(s, u)->cols * p->n_cols;
-    }
-    const QsfSpan span = qsf_span_begin(f);
-    if (macs < ALONE)
-        run_ranks(&j, 0, 0, n);
-    else
-        qsf_pool_run(f->pool, run_ranks, &j, n, 1);
-    qsf_span_end(f, &span, &f->n.prep_ns);
-    return QSF_OK;
+    unsigned n = 0;
+    a->f = f;
+    a->p = p;
+    a->use = s->use + s->first[unit];
+    a->end = s->use + s->first[unit + 1];
+    a->in_parts = p->n_cols <= QSF_ADAPTER_FEW_COLS;
+    for (const QsfAdapterUse *u = a->use; u < a->end; u++) n += tasks_of(a, u);
+    qsf_gate_init(&a->gate, n);
+    return qsf_adapters_hold(f, pair_of(s, a->use)->block, err);
 }
 
 /* ---- messages ---- */
@@ -148,58 +197,32 @@ void qsf_adapters_suspect(const QsfAdapterSet *set, char *dst, size_t cap) {
 
 /* ---- rows ---- */
 
-/* Adds B times the ranks of columns [c0, n_cols) to n rows; y: the first row of column 0. */
-static void add_product(const QsfForward *f, const QsfAdapterPair *pair, const float *ranks,
-                        size_t ranks_stride, uint64_t b0, float *y, size_t y_stride, uint32_t c0,
-                        uint32_t n_cols, size_t n) {
-    const qk_weight_ops *ops = ops_of(f);
-    const size_t k = padded(&f->adapters, pair->rank);
-    _Alignas(64) float sum[COLS * ROWS];
-    for (size_t r = 0; r < n; r += ROWS) {
-        const size_t rows = n - r < ROWS ? n - r : ROWS;
-        for (uint32_t c = c0; c < n_cols; c += COLS) {
-            const uint32_t cols = n_cols - c < COLS ? n_cols - c : COLS;
-            const qk_mm mm = { .w = b_row(f, pair, b0 + r),
-                               .row_bytes = k * elem_bytes(f),
-                               .x = ranks + c * ranks_stride,
-                               .x_stride = ranks_stride * sizeof(float),
-                               .y = sum,
-                               .y_stride = ROWS,
-                               .k = k,
-                               .n_cols = cols,
-                               .way = QK_WAY_TURNS,
-                               .wide = ops->wide };
-            ops->matmul(&mm, 0, rows);
-            for (uint32_t i = 0; i < cols; i++)
-                f->table->add(y + (c + i) * y_stride + r, sum + i * ROWS, rows);
-        }
-    }
+/* Adds B times the ranks of columns [c0, n_cols) to rows [lo, hi) of a use; y: its row lo of column 0. */
+static void add_rows(const QsfAdapted *a, const QsfAdapterUse *u, size_t slot, float *y, size_t lo,
+                     size_t hi) {
+    const QsfForward *f = a->f;
+    const QsfAdapterPair *pair = pair_of(f->adapters.set, u);
+    const size_t stride = f->adapters.set->rank_floats, row = u->row0 + lo;
+    const uint32_t c0 = inactive(f, a->p, u->adapter);
+    const qk_thin m = { .w = b_group(f, pair, u->part, row),
+                        .group_bytes = (size_t)QSF_ADAPTER_GROUP * pair->rank * elem_bytes(f),
+                        .first = row % QSF_ADAPTER_GROUP,
+                        .rows = hi - lo,
+                        .k = pair->rank,
+                        .x = f->adapters.ranks + c0 * stride + slot,
+                        .y = y + c0 * a->p->y_stride[u->tensor],
+                        .n_cols = a->p->n_cols - c0,
+                        .x_stride = stride,
+                        .y_stride = a->p->y_stride[u->tensor] };
+    multiply(f, &m);
 }
 
-void qsf_adapters_prefetch(const QsfForward *f, uint32_t unit, unsigned tensor, size_t row, size_t n) {
-    const QsfAdapterSet *s = f->adapters.set;
-    for (uint32_t i = s->first[unit]; i < s->first[unit + 1]; i++) {
-        const QsfAdapterUse *u = &s->use[i];
-        const QsfAdapterPair *pair = pair_of(s, u);
-        if (u->tensor != tensor) continue;
-        const size_t row_bytes = padded(&f->adapters, pair->rank) * elem_bytes(f), all = n * row_bytes;
-        const uint8_t *p = b_row(f, pair, (uint64_t)u->part * pair->rows + u->row0 + row);
-        for (size_t at = 0; at < all && at < PREFETCH; at += LINE) __builtin_prefetch(p + at, 0, 2);
-    }
-}
-
-void qsf_adapters_rows(const QsfForward *f, uint32_t unit, unsigned tensor, const QsfProduct *p, float *y,
-                       size_t row0, size_t lo, size_t hi) {
-    const QsfAdapterSet *s = f->adapters.set;
+void qsf_adapters_rows(QsfAdapted *a, unsigned tensor, float *y, size_t row0, size_t lo, size_t hi) {
     size_t slot = 0;
-    for (uint32_t i = s->first[unit]; i < s->first[unit + 1]; i++) {
-        const QsfAdapterUse *u = &s->use[i];
-        const QsfAdapterPair *pair = pair_of(s, u);
-        if (u->tensor == tensor)
-            add_product(f, pair, f->adapters.ranks + slot, s->rank_floats,
-                        (uint64_t)u->part * pair->rows + u->row0 + row0 + lo, y + lo, p->y_stride[tensor],
-                        inactive(f, p, u->adapter), p->n_cols, hi - lo);
-        slot += padded(&f->adapters, pair->rank);
+    qsf_gate_wait(&a->gate);
+    for (const QsfAdapterUse *u = a->use; u < a->end; u++) {
+        if (u->tensor == tensor) add_rows(a, u, slot, y + lo, row0 + lo, row0 + hi);
+        slot += qsf_adapter_padded(pair_of(a->f->adapters.set, u)->rank);
     }
 }
 
@@ -212,10 +235,16 @@ void qsf_adapters_embed(const QsfForward *f, uint32_t id, uint32_t pos, float *x
             const QsfAdapterPair *p = &s->adapter[k].pair[i];
             _Alignas(64) float ranks[QSF_ADAPTER_RANK_MAX];
             if (!p->table || pos < f->adapters.from[k]) continue;
-            const size_t n = padded(&f->adapters, p->rank);
-            ops_of(f)->dequant(at(f, p) + id * n * elem_bytes(f), ranks, n);
-            f->table->scale(ranks, f->adapters.factor[p->index], n);
-            add_product(f, p, ranks, n, 0, x, 0, 0, 1, p->cols);
+            f->table->weight[s->exact ? QK_F32 : QK_F16].dequant(
+                at(f, p) + (size_t)id * p->rank * elem_bytes(f), ranks, p->rank);
+            f->table->scale(ranks, f->adapters.factor[p->index], p->rank);
+            multiply(f, &(qk_thin){ .w = b_group(f, p, 0, 0),
+                                    .group_bytes = (size_t)QSF_ADAPTER_GROUP * p->rank * elem_bytes(f),
+                                    .rows = p->cols,
+                                    .k = p->rank,
+                                    .x = ranks,
+                                    .y = x,
+                                    .n_cols = 1 });
         }
     }
 }

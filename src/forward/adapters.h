@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Adapters in memory, and what they add to products and to the residual stream: internals of src/forward. The
- * base product is not touched: ranks A x are computed before it, and B times them is added to its rows by the
- * threads that computed these, adapter after adapter. An element depends on its row, its column and the level
- * only, as in any product. */
+ * base product is not touched: the threads that compute its rows compute the ranks A x first, and add B times
+ * them to the rows, adapter after adapter. An element depends on its row, its column and the level only, as in
+ * any product. */
 #ifndef QSF_FORWARD_ADAPTERS_H
 #define QSF_FORWARD_ADAPTERS_H
 
@@ -23,8 +23,8 @@ typedef struct QsfAdapters {
     bool streams;   /* one block at a time is in memory: */
     uint32_t held;  /* this one; QSF_NONE = none */
     float *ranks;   /* (n_cols, set->rank_floats) A x; ACTIVATIONS */
+    float *parts;   /* after them: (tasks, QSF_ADAPTER_FEW_COLS, QSF_ADAPTER_GROUP) */
     uint64_t rank_bytes;
-    uint32_t step;                   /* ranks are padded to a multiple of it */
     QsfBlockSet controlled;          /* blocks with a control vector */
     uint32_t from[QSF_ADAPTERS_MAX]; /* positions from which on each adapter acts */
     const QsfAdapterSet *kept;       /* whose `from` is kept while nothing is in memory; NULL = none */
@@ -48,14 +48,23 @@ static inline bool qsf_adapters_have(const QsfAdapters *a, uint32_t unit) {
 }
 /* Reads the weights of a block, if they are not in memory. QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
 int qsf_adapters_hold(QsfForward *f, uint32_t block, QsfErr *err);
-/* Computes the ranks of the columns of a product, before its rows. Errors as above. */
-int qsf_adapters_ranks(QsfForward *f, uint32_t unit, const struct QsfProduct *p, QsfErr *err);
-/* Requests what qsf_adapters_rows will read for rows [row, row + n) of a matrix, before they are computed. */
-void qsf_adapters_prefetch(const QsfForward *f, uint32_t unit, unsigned tensor, size_t row, size_t n);
-/* Adds what adapters add to rows [row0 + lo, row0 + hi) of matrix `tensor` of a unit, for all columns of the
- * product; y: row0 of its first column. One of the pool's threads. */
-void qsf_adapters_rows(const QsfForward *f, uint32_t unit, unsigned tensor, const struct QsfProduct *p,
-                       float *y, size_t row0, size_t lo, size_t hi);
+/* The product of a unit with adapters, while it is computed. The threads of its job compute ranks first, those
+ * that nobody has computed, then rows of the base, which need no ranks, then B times the ranks. */
+typedef struct QsfAdapted {
+    QsfGate gate; /* its tasks are ranks */
+    const QsfForward *f;
+    const struct QsfProduct *p;
+    const QsfAdapterUse *use, *end; /* of the unit */
+    bool in_parts;
+} QsfAdapted;
+
+/* Before the job: holds the weights of the unit, which has adapters. Errors of qsf_adapters_hold. */
+int qsf_adapters_begin(QsfAdapted *a, QsfForward *f, uint32_t unit, const struct QsfProduct *p, QsfErr *err);
+/* A thread of the job, before rows: computes the ranks that nobody has computed yet. */
+void qsf_adapters_ranks(QsfAdapted *a);
+/* Adds what adapters add to rows [row0 + lo, row0 + hi) of matrix `tensor` of the unit, for all columns of the
+ * product, when all ranks have been computed; y: row0 of its first column. A thread of the job. */
+void qsf_adapters_rows(QsfAdapted *a, unsigned tensor, float *y, size_t row0, size_t lo, size_t hi);
 /* Adds to x, the row of a token in the embedding table, at position pos. */
 void qsf_adapters_embed(const QsfForward *f, uint32_t id, uint32_t pos, float *x);
 /* Is something added when step i begins, where a block ends? Adds it to the columns of the running steps. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads adapters. In half precision a tensor is multiplied by a power of two, which brings its largest
  * value to about 2^14, so that small values are as exact as large ones; the factor of its pair has the
- * inverse. */
+ * inverse. Rows are stored in groups, as qk_thin wants them. */
 #include <math.h>
 #include <string.h>
 
 #include "src/base/half.h"
+#include "src/base/platform.h"
 #include "src/file/dtype.h"
 #include "src/file/rows.h"
 #include "src/forward/forward_impl.h"
@@ -18,20 +19,27 @@ typedef struct Loading {
     QsfForward *f;
     const QsfAdapter *of;
     const QsfTensor *t;
-    uint8_t *to;     /* row r at to + r * stride */
-    uint64_t stride; /* bytes */
+    uint8_t *to;
+    bool grouped; /* not rows of the embedding table, of which one is used at a time */
     float scale;
     float largest; /* found in the first round */
     bool store;
 } Loading;
 
+/* Where element i of the tensor is in memory, in elements. Each of its matrices begins with a group. */
+static uint64_t place(const Loading *l, uint64_t i) {
+    if (!l->grouped) return i;
+    const uint64_t k = l->t->ne[0], rows = l->t->ne[1], row = i / k, part = l->t->ne[2] > 1 ? row / rows : 0;
+    const uint64_t at = part * qsf_adapter_padded(rows) + row - part * rows;
+    return (at / QSF_ADAPTER_GROUP * k + i - row * k) * QSF_ADAPTER_GROUP + at % QSF_ADAPTER_GROUP;
+}
+
 static void store(const Loading *l, uint64_t i, float v) {
-    uint8_t *to = l->to + i / l->t->ne[0] * l->stride;
-    const uint64_t col = i % l->t->ne[0];
+    const uint64_t at = place(l, i);
     if (l->f->adapters.set->exact)
-        memcpy(to + 4 * col, &v, sizeof v);
+        memcpy(l->to + 4 * at, &v, sizeof v);
     else
-        qsf_half_put(to + 2 * col, qsf_half_bits((double)(v * l->scale)));
+        qsf_half_put(l->to + 2 * at, qsf_half_bits((double)(v * l->scale)));
 }
 
 static int bad_value(const Loading *l, QsfErr *err) {
@@ -88,23 +96,21 @@ static int measure_pair(QsfForward *f, const QsfAdapter *a, const QsfAdapterPair
     return rc;
 }
 
-static int read_tensor(QsfForward *f, const QsfAdapter *of, const QsfTensor *t, uint8_t *to, uint64_t stride,
+static int read_tensor(QsfForward *f, const QsfAdapter *of, const QsfTensor *t, uint8_t *to, bool grouped,
                        float scale, QsfErr *err) {
-    Loading l = { .f = f, .of = of, .t = t, .to = to, .stride = stride, .scale = scale, .store = true };
+    Loading l = { .f = f, .of = of, .t = t, .to = to, .grouped = grouped, .scale = scale, .store = true };
     return walk(&l, err);
 }
 
 static int read_pair(QsfForward *f, const QsfAdapter *a, const QsfAdapterPair *p, QsfErr *err) {
     const QsfAdapters *to = &f->adapters;
-    const uint64_t elem = to->set->exact ? 4 : 2,
-                   ranks = (p->rank + to->step - 1) / to->step * to->step * elem;
     uint8_t *mem = to->mem + (to->streams ? p->in_block : p->at);
     const float *scale = to->scales + 2 * (size_t)p->index;
-    int rc = read_tensor(f, a, p->a, mem, p->table ? ranks : p->cols * elem, scale[0], err);
-    return rc == QSF_OK ? read_tensor(f, a, p->b, mem + p->a_bytes, ranks, scale[1], err) : rc;
+    int rc = read_tensor(f, a, p->a, mem, !p->table, scale[0], err);
+    return rc == QSF_OK ? read_tensor(f, a, p->b, mem + p->a_bytes, true, scale[1], err) : rc;
 }
 
-/* Padding of ranks is zero, whatever the block before had there. */
+/* Padding is zero, whatever the block before had there. */
 int qsf_adapters_hold(QsfForward *f, uint32_t block, QsfErr *err) {
     QsfAdapters *a = &f->adapters;
     int rc = QSF_OK;
@@ -155,11 +161,14 @@ static int map(QsfForward *f, const QsfAdapterSet *s, bool streams, QsfErr *err)
     const uint64_t pages = qsf_adapters_pages(s, streams), bytes = streams ? s->block_bytes : s->bytes;
     int rc = qsf_mem_map(f->ledger, QSF_MEM_PINNED, pages, "adapters", &mem, err);
     if (rc != QSF_OK) return rc;
+    qsf_os_huge_pages(mem,
+                      pages); /* each is read once for a token: a walk for every 4 KB costs a third more */
     const uint64_t control = s->n_controls > 0 ? 4ull * f->model->prog.n_blocks * f->model->hp.hidden : 0;
     QsfAdapters made = { .set = s,
                          .mem = mem,
                          .bytes = pages,
                          .ranks = a->ranks,
+                         .parts = a->parts,
                          .rank_bytes = a->rank_bytes,
                          .streams = streams,
                          .held = QSF_NONE };
@@ -169,7 +178,6 @@ static int map(QsfForward *f, const QsfAdapterSet *s, bool streams, QsfErr *err)
     a->control = control > 0 ? (float *)(void *)(a->mem + bytes) : NULL;
     a->factor = (float *)(void *)(a->mem + bytes + floats_at(control));
     a->scales = a->factor + s->n_pairs;
-    a->step = 16;
     return QSF_OK;
 }
 
@@ -219,6 +227,7 @@ int qsf_adapters_load(QsfForward *f, const QsfPlan *p, QsfErr *err) {
     a->rank_bytes = qsf_adapters_pass_bytes(a->set, f->l.n_cols);
     rc = qsf_mem_map(f->ledger, QSF_MEM_ACTIVATIONS, a->rank_bytes, "ranks of adapters", &mem, err);
     a->ranks = mem;
+    a->parts = a->ranks + (size_t)f->l.n_cols * a->set->rank_floats;
     if (rc != QSF_OK) a->rank_bytes = 0;
     if (rc == QSF_OK && is_new) rc = read_all(f, err);
     if (rc != QSF_OK && is_new) free_weights(f, false);

@@ -9,11 +9,14 @@
 
 #include "src/model/model.h"
 
-#define QSF_ADAPTERS_MAX      16u /* in use at a time, of each kind */
-#define QSF_ADAPTER_RANK_MAX  4096u
-#define QSF_ADAPTER_TOKENS    64u /* that invoke an aLoRA */
-#define QSF_ADAPTER_FACTORS   3u  /* floats for each pair in memory: its factor, the scales of a and b */
-#define QSF_ADAPTER_RANK_STEP 32u /* ranks are padded to a multiple of it in memory */
+#define QSF_ADAPTERS_MAX     16u /* in use at a time, of each kind */
+#define QSF_ADAPTER_RANK_MAX 4096u
+#define QSF_ADAPTER_TOKENS   64u /* that invoke an aLoRA */
+#define QSF_ADAPTER_FACTORS  3u  /* floats for each pair in memory: its factor, the scales of a and b */
+#define QSF_ADAPTER_GROUP    16u /* rows of matrices, and ranks, are padded to a multiple of it in memory */
+/* Passes over few columns compute ranks in parts, of a quarter of the elements each. */
+#define QSF_ADAPTER_PARTS    4u
+#define QSF_ADAPTER_FEW_COLS 8u
 
 /* What an adapter adds to a matrix of the model, or to each of n matrices of one tensor (experts). */
 typedef struct QsfAdapterPair {
@@ -113,13 +116,13 @@ void qsf_adapters_notice(const QsfAdapterSet *s, char *dst, size_t cap);
  * times alpha / rank. An alpha of 0 stands for that of the rank (ggml-org/llama.cpp src/llama-adapter.h). */
 float qsf_adapter_factor(const QsfAdapter *a, const QsfAdapterPair *p);
 
-/* Returns ranks as they are padded. */
-static inline uint32_t qsf_adapter_padded(uint32_t rank) {
-    return (rank + QSF_ADAPTER_RANK_STEP - 1) / QSF_ADAPTER_RANK_STEP * QSF_ADAPTER_RANK_STEP;
+/* Returns n rows or ranks as they are padded. */
+static inline uint64_t qsf_adapter_padded(uint64_t n) {
+    return (n + QSF_ADAPTER_GROUP - 1) / QSF_ADAPTER_GROUP * QSF_ADAPTER_GROUP;
 }
 
 /* Sizes in memory of a set, which may be NULL: weights and control vectors in whole pages, what is charged to
- * META, and the ranks of a pass over n columns. */
+ * META, and the ranks of a pass over n columns, with those of parts. */
 static inline uint64_t qsf_adapters_pages(const QsfAdapterSet *s, bool streams) {
     return s == NULL ? 0 : streams ? s->stream_pages : s->pages;
 }
@@ -129,7 +132,8 @@ static inline bool qsf_adapters_stream(const QsfAdapterSet *s) {
 }
 static inline uint64_t qsf_adapters_meta(const QsfAdapterSet *s) { return s != NULL ? s->meta_bytes : 0; }
 static inline uint64_t qsf_adapters_pass_bytes(const QsfAdapterSet *s, uint32_t n_cols) {
-    const uint64_t bytes = s != NULL ? 4ull * s->rank_floats * n_cols : 0;
+    const uint64_t cols = n_cols + QSF_ADAPTER_PARTS * QSF_ADAPTER_FEW_COLS,
+                   bytes = s != NULL ? 4ull * s->rank_floats * cols : 0;
     return (bytes + 4095) & ~(uint64_t)4095;
 }
 

@@ -145,7 +145,7 @@ static int match_unit(QsfAdapterSet *s, const QsfModel *m, uint32_t unit, QsfErr
                                             .tensor = (uint8_t)t };
                 int rc = add_use(s, m, &use, &way[w], p, err);
                 if (rc != QSF_OK) return rc;
-                floats += qsf_adapter_padded(p->rank);
+                floats += (uint32_t)qsf_adapter_padded(p->rank);
                 break;
             }
         }
@@ -180,7 +180,7 @@ static int match_table(QsfAdapterSet *s, const QsfModel *m, QsfAdapter *a, QsfEr
     p->used = true;
     p->block = m->prog.n_blocks;
     s->has_table = true;
-    const uint32_t floats = qsf_adapter_padded(p->rank);
+    const uint32_t floats = (uint32_t)qsf_adapter_padded(p->rank);
     if (floats > s->rank_floats) s->rank_floats = floats;
     return QSF_OK;
 }
@@ -228,12 +228,13 @@ static bool is_by_block(const QsfAdapterSet *s, const QsfModel *m) {
 }
 
 static void measure_pair(QsfAdapterSet *s, QsfAdapterPair *p, uint64_t *of_block) {
-    const uint64_t elem = s->exact ? 4 : 2, rank = qsf_adapter_padded(p->rank);
+    const uint64_t elem = s->exact ? 4 : 2, ranks = qsf_adapter_padded(p->rank);
+    const uint64_t rows = p->table ? qsf_adapter_padded(p->cols) : p->n * qsf_adapter_padded(p->rows);
     p->index = s->n_pairs++;
     p->at = s->bytes;
     p->in_block = *of_block;
-    p->a_bytes = padded(p->table ? p->rows * rank * elem : (uint64_t)p->n * p->rank * p->cols * elem);
-    p->b_bytes = padded((p->table ? p->cols : (uint64_t)p->n * p->rows) * rank * elem);
+    p->a_bytes = padded((p->table ? (uint64_t)p->rows * p->rank : p->n * ranks * p->cols) * elem);
+    p->b_bytes = padded(rows * p->rank * elem);
     s->bytes += p->a_bytes + p->b_bytes;
     *of_block += p->a_bytes + p->b_bytes;
     if (*of_block > s->block_bytes) s->block_bytes = *of_block;

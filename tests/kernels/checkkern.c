@@ -22,10 +22,10 @@ typedef struct ck_test {
 static const ck_test tests[] = {
     { "table", ck_test_table },     { "matmul", ck_test_matmul },     { "x16", ck_test_x16 },
     { "dequant", ck_test_dequant }, { "quantize", ck_test_quantize }, { "exact", ck_test_exact },
-    { "vec", ck_test_vec },         { "ops", ck_test_ops },           { "pick", ck_test_pick },
-    { "norm", ck_test_norm },       { "act", ck_test_act },           { "kv", ck_test_kv },
-    { "latent", ck_test_latent },   { "recent", ck_test_recent },     { "half", ck_test_half },
-    { "state", ck_test_state },     { "grid", ck_test_grid },
+    { "vec", ck_test_vec },         { "ops", ck_test_ops },           { "thin", ck_test_thin },
+    { "pick", ck_test_pick },       { "norm", ck_test_norm },         { "act", ck_test_act },
+    { "kv", ck_test_kv },           { "latent", ck_test_latent },     { "recent", ck_test_recent },
+    { "half", ck_test_half },       { "state", ck_test_state },       { "grid", ck_test_grid },
 };
 
 enum { N_TESTS = sizeof tests / sizeof tests[0], MAX_SEEN = 2048, MAX_MESSAGES = 4 };

@@ -94,6 +94,7 @@ void ck_test_quantize(const qk_table *t);
 void ck_test_exact(const qk_table *t);
 void ck_test_vec(const qk_table *t);
 void ck_test_ops(const qk_table *t);
+void ck_test_thin(const qk_table *t);
 void ck_test_state(const qk_table *t);
 void ck_test_pick(const qk_table *t);
 void ck_test_norm(const qk_table *t);

@@ -69,6 +69,8 @@ static const struct {
     OP("scale", scale, ALL),
     OP("lerp", lerp, ALL),
     OP("softcap", softcap, ALL),
+    OP("thin_f16", thin_f16, ALL),
+    OP("thin_f32", thin_f32, ALL),
     OP("mix_streams", mix_streams, ALL),
     OP("correct_streams", correct_streams, ALL),
     OP("keep_above", keep_above, ALL),

@@ -55,6 +55,8 @@ static void check_ops(const qk_table *t) {
         (ck_fn)t->scale,
         (ck_fn)t->lerp,
         (ck_fn)t->softcap,
+        (ck_fn)t->thin_f16,
+        (ck_fn)t->thin_f32,
         (ck_fn)t->mix_streams,
         (ck_fn)t->correct_streams,
         (ck_fn)t->keep_above,

@@ -44,7 +44,7 @@ typedef struct RowsJob {
     QsfWeightView v;
     qk_mm mm[QSF_UNIT_TENSORS];          /* per part */
     const float *bias[QSF_UNIT_TENSORS]; /* per part, at its row0; NULL = none */
-    bool adapted;
+    QsfAdapted *adapted;                 /* NULL = no adapters */
 } RowsJob;
 
 static void set_part(RowsJob *j, unsigned i) {
@@ -121,14 +121,13 @@ void qsf_multiply_stoppable(const QsfForward *f, const qk_weight_ops *ops, const
 static void part_rows(const RowsJob *j, unsigned i, size_t lo, size_t hi, int worker) {
     const QsfForward *f = j->f;
     const qk_mm *mm = &j->mm[i];
-    const qk_weight_ops *ops = &f->table->weight[j->u->type[j->v.part[i].tensor]];
-    if (j->adapted)
-        qsf_adapters_prefetch(f, j->u->index, j->v.part[i].tensor, j->v.part[i].row0 + lo, hi - lo);
+    const QsfPart *part = &j->v.part[i];
+    const qk_weight_ops *ops = &f->table->weight[j->u->type[part->tensor]];
     qsf_multiply_stoppable(f, ops, mm, j->v.interleaved[i], lo, hi, worker);
     for (size_t c = 0; j->bias[i] != NULL && c < mm->n_cols; c++)
         f->table->add(mm->y + c * mm->y_stride + lo, j->bias[i] + lo, hi - lo);
-    if (j->adapted && !qsf_cancelled(f))
-        qsf_adapters_rows(f, j->u->index, j->v.part[i].tensor, j->p, mm->y, j->v.part[i].row0, lo, hi);
+    if (j->adapted != NULL && !qsf_cancelled(f))
+        qsf_adapters_rows(j->adapted, part->tensor, mm->y, part->row0, lo, hi);
 }
 
 /* Applies the activation to rows [lo, hi) of the unit's outputs. Bounds are multiples of 16, so that an
@@ -144,6 +143,7 @@ static void activate(const RowsJob *j, size_t lo, size_t hi) {
 static void run_rows(void *arg, int worker, size_t begin, size_t end) {
     const RowsJob *j = arg;
     size_t base = 0; /* item of part i's first row, counted from the chunk's first */
+    if (j->adapted != NULL) qsf_adapters_ranks(j->adapted);
     for (unsigned i = 0; i < j->v.n_parts; i++) {
         size_t rows = j->v.part[i].row1 - j->v.part[i].row0;
         size_t lo = begin > base ? begin - base : 0, hi = end > base ? end - base : 0;
@@ -184,8 +184,9 @@ int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err)
     }
     RowsJob j = { .f = f, .p = p, .u = qsf_weights_unit(w, unit) };
     qsf_linear_note_types(f, j.u);
-    j.adapted = qsf_adapters_have(&f->adapters, unit);
-    int rc = j.adapted ? qsf_adapters_ranks(f, unit, p, err) : QSF_OK;
+    QsfAdapted adapted;
+    if (qsf_adapters_have(&f->adapters, unit)) j.adapted = &adapted;
+    int rc = j.adapted != NULL ? qsf_adapters_begin(&adapted, f, unit, p, err) : QSF_OK;
     if (rc != QSF_OK) return rc;
     for (uint32_t item = 0; item < j.u->items; item = j.v.item1) {
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");

@@ -195,6 +195,64 @@ static void test_idle_costs_nothing(void **state) {
     qsf_ledger_destroy(&l);
 }
 
+/* ---- gates ---- */
+
+enum { MOST_TASKS = 40 };
+
+typedef struct Gated {
+    QsfGate gate;
+    bool slow;
+    unsigned tasks, done[MOST_TASKS], sum; /* sum: of done, made by who opens the gate */
+    atomic_uint opened, pieces;
+} Gated;
+
+static void gated_piece(void *arg, int worker, size_t begin, size_t end) {
+    Gated *g = arg;
+    unsigned task;
+    (void)worker;
+    while (qsf_gate_take(&g->gate, &task)) {
+        /* Long enough for the others to wait, and to sleep. */
+        if (g->slow) nanosleep(&(struct timespec){ .tv_nsec = 300000 }, NULL);
+        g->done[task]++;
+        if (!qsf_gate_done(&g->gate)) continue;
+        for (unsigned i = 0; i < g->tasks; i++) g->sum += g->done[i];
+        atomic_fetch_add(&g->opened, 1);
+        qsf_gate_open(&g->gate);
+    }
+    qsf_gate_wait(&g->gate);
+    if (g->sum == g->tasks) atomic_fetch_add(&g->pieces, (unsigned)(end - begin));
+}
+
+static void check_gate(QsfPool *p, unsigned tasks, size_t items, bool slow) {
+    Gated g = { .slow = slow, .tasks = tasks };
+    qsf_gate_init(&g.gate, tasks);
+    qsf_pool_run(p, gated_piece, &g, items, 1);
+    for (unsigned i = 0; i < tasks; i++) assert_int_equal(g.done[i], 1);
+    assert_int_equal(atomic_load(&g.opened), 1);
+    assert_int_equal(atomic_load(&g.pieces), items);
+    qsf_pool_run(p, gated_piece, &g, items, 1); /* another job, as of the next rows of a matrix */
+    assert_int_equal(atomic_load(&g.pieces), 2 * items);
+}
+
+/* Every task is done once, and no piece goes on before all are done. */
+static void test_gates(void **state) {
+    QsfLedger l;
+    QsfErr e = { 0 };
+    (void)state;
+    qsf_ledger_init(&l, 0);
+    for (int threads = 1; threads <= 5; threads++) {
+        QsfPool *p;
+        qsf_test_expect_ok(qsf_pool_create(&p, threads, &l, &e), &e);
+        for (unsigned tasks = 1; tasks <= MOST_TASKS; tasks += tasks < 8 ? 1 : 8) {
+            check_gate(p, tasks, 1, false);
+            for (int i = 0; i < 50; i++) check_gate(p, tasks, 17, false);
+        }
+        check_gate(p, 3, 17, true);
+        qsf_pool_destroy(p);
+    }
+    qsf_ledger_destroy(&l);
+}
+
 static void test_budget(void **state) {
     QsfLedger l;
     QsfErr e = { 0 };
@@ -217,6 +275,7 @@ int main(void) {
                                         cmocka_unit_test(test_use),
                                         cmocka_unit_test(test_ends_after_a_short_job),
                                         cmocka_unit_test(test_idle_costs_nothing),
+                                        cmocka_unit_test(test_gates),
                                         cmocka_unit_test(test_budget) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@ typedef float32x4_t lf;
 enum { L = 4, L_BIAS = 0 };
 #define L_SIGNED  1
 #define L_COLS    4
+#define L_TWO     1
 #define L_HOLD(v) __asm__ volatile("" : "+w"(v))
 #define L_WIDE    1
 

@@ -63,6 +63,7 @@
  *   L_RAW                           1 where the w of l_dot may be any unsigned byte (optional)
  *   L_COLS                          columns of a register block of a tile: 3, or 4 where registers allow it
  *                                   (optional)
+ *   L_TWO                           1 where sums of two columns fit the registers although L is 4 (optional)
  *   L_HOLD(v)                       keeps a vector in a register (optional)
  *   lf l_float(v)  li l_int(f)      conversions; l_int of whole numbers only
  *   lf l_setf(a) l_zerof() l_addf l_subf l_mulf  each rounded by itself

@@ -28,6 +28,9 @@ QK_INLINE li l_dot_apart(li acc, li a, li b) { return l_dot16(acc, a, b); }
 #ifndef L_COLS
 #define L_COLS 3
 #endif
+#ifndef L_TWO
+#define L_TWO 0
+#endif
 #ifndef L_LANES
 #define L_LANES 0
 QK_INLINE li l_dot_lane(li acc, li w, li x, int i) { return (void)i, l_dot(acc, w, x); }

@@ -37,23 +37,32 @@ QK_INLINE void hide_columns(const char *q[COLS], int nc) {
     QK_UNROLL for (int c = 0; c < nc; c++) L_HIDE(q[c]);
 }
 
-/* start plus the n steps from s0, which form a sub-block, with the bytes at x of one column, directly from
- * the planes, for one vector of rows. */
-QK_INLINE li direct_vector(li start, const uint8_t *p, const char *x, int s0, int n, int v) {
+/* Adds the n steps from s0, which form a sub-block, times the bytes at x[c] + at of nc columns, directly from the
+ * planes, for one vector of rows. */
+QK_INLINE void direct_vector(li (*sum)[NV], const uint8_t *p, const char *const x[COLS], int at, int s0,
+                             int n, int v, int nc) {
     const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0, many = direct_pairs(n);
     if (many > 1) {
         QK_UNROLL for (int s = 0; s < n; s += many) {
-            lp pairs = l_pairs_of(fmt_step(p, s0 + s, v), l_dup(x + 4 * s));
-            QK_UNROLL for (int i = s + 1; i < s + many; i++)
-                pairs = l_pairs(pairs, fmt_step(p, s0 + i, v), l_dup(x + 4 * i));
-            start = l_dot_pairs(start, pairs);
+            lp pairs[COLS];
+            QK_UNROLL for (int i = s; i < s + many; i++) {
+                const li w = fmt_step(p, s0 + i, v);
+                QK_UNROLL for (int c = 0; c < nc; c++)
+                    pairs[c] = i == s ? l_pairs_of(w, l_dup(x[c] + at + 4 * i))
+                                      : l_pairs(pairs[c], w, l_dup(x[c] + at + 4 * i));
+            }
+            QK_UNROLL for (int c = 0; c < nc; c++) sum[c][v] = l_dot_pairs(sum[c][v], pairs[c]);
         }
-        return start;
+        return;
     }
-    li sum = shift ? l_set(0) : start;
-    QK_UNROLL for (int s = 0; s < n; s++)
-        sum = byte_dot(sum, shift ? fmt_in_place(p, s0 + s, v) : fmt_step(p, s0 + s, v), l_dup(x + 4 * s));
-    return shift ? l_add(l_sar(sum, shift), start) : sum;
+    li total[COLS];
+    QK_UNROLL for (int c = 0; c < nc; c++) total[c] = shift ? l_set(0) : sum[c][v];
+    QK_UNROLL for (int s = 0; s < n; s++) {
+        const li w = shift ? fmt_in_place(p, s0 + s, v) : fmt_step(p, s0 + s, v);
+        QK_UNROLL for (int c = 0; c < nc; c++) total[c] = byte_dot(total[c], w, l_dup(x[c] + at + 4 * s));
+    }
+    QK_UNROLL for (int c = 0; c < nc; c++) sum[c][v] = shift ? l_add(l_sar(total[c], shift), sum[c][v])
+                                                             : total[c];
 }
 
 /* Adds n steps, all of which fit sums of pairs, times nc columns. */
@@ -81,7 +90,7 @@ QK_INLINE void direct_steps(li (*sum)[NV], const uint8_t *p, const char *const x
     li high[COLS][NV], xs[COLS];
     if (!SHARE) {
         for (int v = 0; v < NV; v++) {
-            sum[0][v] = direct_vector(sum[0][v], p, x[0] + at, s0, n, v);
+            direct_vector(sum, p, x, at, s0, n, v, nc);
             if (!PLAIN)
                 L_HOLD(sum[0][v]); /* one vector after the other, as parts of planes need many registers */
         }

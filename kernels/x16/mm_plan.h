@@ -109,7 +109,7 @@ enum { FMT_ELEMS = QK_K, FMT_TENSOR_SCALE = 0 };
 #if defined FMT_DIRECT || defined FMT_PREPARE
 #define FMT_FEW 0
 #else
-#define FMT_FEW (L >= 8 && !FMT_COLD)
+#define FMT_FEW ((L_TWO || L >= 8) && !FMT_COLD)
 #endif
 /* Nothing is rearranged after the planes of a block were copied. */
 #ifdef FMT_FIX
@@ -135,7 +135,9 @@ enum { PREPARED_BYTES = 1 };
 
 #else
 
-#define FMT_FEW (L > 4 && !FMT_COLD)
+/* Without dot products of dwords, keeping unpacked weights for a second column takes longer than to unpack them
+ * again. */
+#define FMT_FEW ((L > 4 || (L_TWO && L_LANES)) && !FMT_COLD)
 enum { FMT_SCALED = 0 }; /* no integers as scales */
 #ifndef FMT_SUB
 #define FMT_SUB 32
@@ -177,6 +179,8 @@ enum {
     SPLIT = WORDS || MARKS ? 2 : 1,
     /* A step is a byte or a nibble of one plane: it needs few registers. */
     PLAIN = FMT_SIGNED || FMT_MAX == 15,
+    /* The same, and nothing is looked up. */
+    EASY = FMT_SIGNED ? FMT_PLANES * 4 == FMT_ELEMS : FMT_MAX == 15,
 #if MM_SUPER
     /* Sums of pairs times scales, before they are joined. Where a scale multiplies dwords, this takes
      * longer than adding first if no two steps fit. */
@@ -228,18 +232,21 @@ enum {
 /* ---- columns and rows at a time ---- */
 
 enum {
-    /* Do two and three columns, as passes with drafts have, have code of their own? Otherwise they take as
-     * long as four. Of super-blocks only with vectors of 16, where it is not much code. */
-    EACH_FEW = FMT_FEW && (!MM_SUPER || L == 16),
-    COLS = 4,                         /* columns that share the weights of a group, without a tile */
-    FEW_COLS = FMT_FEW ? COLS : 1,    /* columns for which a group is read once, without a tile */
+    /* Do two, and three, columns, as passes with drafts have, have code of their own? Otherwise they take as
+     * long as four. Three of super-blocks only with vectors of 16, where it is not much code. */
+    EACH_TWO = FMT_FEW && L > 4,
+    EACH_THREE = EACH_TWO && (!MM_SUPER || L == 16),
+    COLS = 4, /* most columns that share the weights of a group, without a tile */
+    FEW_COLS = !FMT_FEW ? 1
+               : L == 4 ? 2
+                        : COLS,       /* columns for which a group is read once, without a tile */
     MV_GROUPS = 8,                    /* groups of rows that may be read together for few columns */
     SHARE = L > 4 || L_LANES,         /* the vectors of a group share each dword of a column: more code */
     TILE_ROWS = QK_TILE_ROWS / SPLIT, /* rows that share a pass over the columns */
     R = L == 16 ? 4 : 2,              /* a register block of a tile: vectors of a step of rows, */
     WIDTH = L_COLS,                   /* and columns: sums and totals fit the registers */
     /* The fewest columns for which unpacking a tile pays off. */
-    TILE_FROM_COLS = FEW_COLS == 1                                                      ? 3
+    TILE_FROM_COLS = FEW_COLS < COLS ? (L_TWO && EASY && !MM_SUPER && !FMT_COLD ? 7 : 3)
                      : L == 8 && (FMT_SUB == 16 || (L_PAIRS && (!FMT_SIGNED || WORDS))) ? 6
                                                                                         : QK_TILE_COLS,
     PART_COLS = 256 /* columns of a pass: their results are contiguous, wherever the columns of y are */

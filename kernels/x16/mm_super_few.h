@@ -80,9 +80,9 @@ QK_INLINE void part_apart(li (*sum)[NV], const groups *w, const columns *x, int 
     if (i >= PARTS) return;
     if (ONE_APART && nc == 1)
         direct_part(sum, w, x, NULL, i, 1);
-    else if (EACH_FEW && nc == 2)
+    else if (EACH_TWO && nc == 2)
         direct_part(sum, w, x, NULL, i, 2);
-    else if (EACH_FEW && nc == 3)
+    else if (EACH_THREE && nc == 3)
         direct_part(sum, w, x, NULL, i, 3);
     else
         direct_part(sum, w, x, NULL, i, FEW_COLS);
@@ -131,7 +131,7 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
         for (size_t g = 0; g < w->n; g++)
             for (int v = 0; v < NV; v++) sum[g][v] = none;
         for (int i = 0, parts = rolled_parts(); i < parts; i++) ADD_PART(i);
-    } else if (ONE_APART || (L == 8 && nc > 1))
+    } else if (ONE_APART || (L <= 8 && nc > 1))
         all_apart(sum, w, x, nc);
     else
         QK_REPEAT(PARTS, ADD_PART);

@@ -232,10 +232,9 @@ enum {
 /* ---- columns and rows at a time ---- */
 
 enum {
-    /* Do two, and three, columns, as passes with drafts have, have code of their own? Otherwise they take as
-     * long as four. Three of super-blocks only with vectors of 16, where it is not much code. */
-    EACH_TWO = FMT_FEW && L > 4,
-    EACH_THREE = EACH_TWO && (!MM_SUPER || L == 16),
+    /* Do two and three columns, as passes with drafts have, have code of their own? Otherwise they take as
+     * long as four. */
+    EACH_FEW = FMT_FEW && L > 4,
     COLS = 4, /* most columns that share the weights of a group, without a tile */
     FEW_COLS = !FMT_FEW ? 1
                : L == 4 ? 2

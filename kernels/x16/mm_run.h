@@ -5,7 +5,7 @@
  *   columns                                  units of a few columns, columns.q[c] the bytes of one
  *   columns_at(m, c, u, nc)                  unit u of columns c .. c + nc - 1
  *   mv_unit(acc, w, x, n, nc)                adds n blocks of each group times nc columns: FEW_COLS or one;
- *                                            with EACH_TWO, EACH_THREE also numbers between
+ *                                            with EACH_FEW also numbers between
  *   own_columns(to, x, n), OWN_BYTES         WIDTH columns, n blocks of each, as tile_cols wants them: where
  *                                            OWN_COLUMNS is defined and not 0
  *   tile, fill_tile(t, p, r, n)              n blocks of the group at p, unpacked to rows r .. r + 15 of the
@@ -125,9 +125,9 @@ static void mv_cols(const qk_mm *m, size_t r, size_t n, int packed) {
         const size_t left = m->n_cols - c;
         if (FEW_COLS == 1 || left == 1)
             mv_one(m, r, n, c, packed);
-        else if (EACH_TWO && left == 2)
+        else if (EACH_FEW && left == 2)
             mv_two(m, r, n, c, packed);
-        else if (EACH_THREE && left == 3)
+        else if (EACH_FEW && left == 3)
             mv_three(m, r, n, c, packed);
         else
             mv_few(m, r, n, c, packed);

@@ -80,9 +80,9 @@ QK_INLINE void part_apart(li (*sum)[NV], const groups *w, const columns *x, int 
     if (i >= PARTS) return;
     if (ONE_APART && nc == 1)
         direct_part(sum, w, x, NULL, i, 1);
-    else if (EACH_TWO && nc == 2)
+    else if (EACH_FEW && nc == 2)
         direct_part(sum, w, x, NULL, i, 2);
-    else if (EACH_THREE && nc == 3)
+    else if (EACH_FEW && nc == 3)
         direct_part(sum, w, x, NULL, i, 3);
     else
         direct_part(sum, w, x, NULL, i, FEW_COLS);

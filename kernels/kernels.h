@@ -79,9 +79,9 @@ typedef struct qk_xielu {
 
 enum { QK_MAX_STREAMS = 16 };
 
-/* Rows of a thin matrix times columns of floats. The rows are in groups of QK_THIN_ROWS; element i of row r of a
- * group is its element i * QK_THIN_ROWS + r. The first group may begin, and the last one end, with rows that are
- * not wanted. */
+/* Rows of a thin matrix times columns of floats. The rows are in groups of QK_THIN_ROWS; element i of row r
+ * of a group is its element i * QK_THIN_ROWS + r. The first group may begin, and the last one end, with
+ * rows that are not wanted. */
 enum { QK_THIN_ROWS = 16 };
 typedef struct qk_thin {
     const void *w;      /* the group of the first row */
@@ -127,8 +127,8 @@ typedef struct qk_table {
     void (*scale)(float *y, float a, size_t n);      /* y *= a */
     /* y = x + (z - x) * w; y may be any of them */
     void (*lerp)(float *y, const float *x, const float *z, const float *w, size_t n);
-    /* y += w x, for halves and for floats. A sum depends on its row and its column only; the same bits at every
-     * level that has FMA. */
+    /* y += w x, for halves and for floats. A sum depends on its row and its column only; the same bits at
+     * every level that has FMA. */
     void (*thin_f16)(const qk_thin *m);
     void (*thin_f32)(const qk_thin *m);
     void (*softcap)(float *y, float cap, size_t n); /* y = cap * tanh(y / cap), cap > 0 */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Products of thin matrices, which adapters have, for any vector of v_<isa>.h. A lane is a row, so that no sum
- * runs across a vector, and a row of few elements costs little. The elements of a row are added in two chains,
- * the even ones and the odd ones, whatever the number of columns. */
+/* Products of thin matrices, which adapters have, for any vector of v_<isa>.h. A lane is a row, so that no
+ * sum runs across a vector, and a row of few elements costs little. The elements of a row are added in two
+ * chains, the even ones and the odd ones, whatever the number of columns. */
 #ifndef QSF_KERNELS_GENERIC_OPS_THIN_H
 #define QSF_KERNELS_GENERIC_OPS_THIN_H
 
 #include "kernels/unroll.h"
 
-/* Columns whose sums fit half of the registers; bytes that are requested early, as of a group of quantized rows
- * (kernels/x16/mm_direct.h): groups follow each other in memory. */
+/* Columns whose sums fit half of the registers; bytes that are requested early, as of a group of quantized
+ * rows (kernels/x16/mm_direct.h): groups follow each other in memory. */
 enum { THIN_V = QK_THIN_ROWS / V, THIN_COLS = V_REGISTERS / (4 * THIN_V), THIN_AHEAD = 8192, THIN_LINE = 64 };
 
 QK_INLINE vf thin_load(const uint8_t *w, int bytes) {

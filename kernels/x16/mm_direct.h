@@ -37,8 +37,8 @@ QK_INLINE void hide_columns(const char *q[COLS], int nc) {
     QK_UNROLL for (int c = 0; c < nc; c++) L_HIDE(q[c]);
 }
 
-/* Adds the n steps from s0, which form a sub-block, times the bytes at x[c] + at of nc columns, directly from the
- * planes, for one vector of rows. */
+/* Adds the n steps from s0, which form a sub-block, times the bytes at x[c] + at of nc columns, directly
+ * from the planes, for one vector of rows. */
 QK_INLINE void direct_vector(li (*sum)[NV], const uint8_t *p, const char *const x[COLS], int at, int s0,
                              int n, int v, int nc) {
     const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0, many = direct_pairs(n);

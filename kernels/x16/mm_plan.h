@@ -135,8 +135,8 @@ enum { PREPARED_BYTES = 1 };
 
 #else
 
-/* Without dot products of dwords, keeping unpacked weights for a second column takes longer than to unpack them
- * again. */
+/* Without dot products of dwords, keeping unpacked weights for a second column takes longer than to unpack
+ * them again. */
 #define FMT_FEW ((L > 4 || (L_TWO && L_LANES)) && !FMT_COLD)
 enum { FMT_SCALED = 0 }; /* no integers as scales */
 #ifndef FMT_SUB

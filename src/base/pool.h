@@ -38,9 +38,9 @@ void qsf_pool_destroy(QsfPool *p);
 
 /* ---- what all pieces of a job need ---- */
 
-/* Small tasks of a job whose results all of its pieces need: a gate instead of a job of its own, which would wait
- * for all threads. Each piece first does the tasks that are left, then what needs no results, and waits for the
- * gate last. Lives until the job has ended. */
+/* Small tasks of a job whose results all of its pieces need: a gate instead of a job of its own, which
+ * would wait for all threads. Each piece first does the tasks that are left, then what needs no results,
+ * and waits for the gate last. Lives until the job has ended. */
 typedef struct QsfGate {
     _Alignas(64) atomic_uint next; /* task that nobody has taken */
     atomic_uint left;              /* tasks that are not done */
@@ -54,8 +54,8 @@ void qsf_gate_init(QsfGate *g, unsigned n);
 /* Any thread of the job. Takes the next task; false: all are taken. Whoever takes one must call qsf_gate_done
  * when it has done it, without waiting for anything. */
 bool qsf_gate_take(QsfGate *g, unsigned *task);
-/* Was this the last task that was not done? Then all results are there, and the caller must call qsf_gate_open,
- * when it has finished what is made of all of them. */
+/* Was this the last task that was not done? Then all results are there, and the caller must call
+ * qsf_gate_open, when it has finished what is made of all of them. */
 bool qsf_gate_done(QsfGate *g);
 void qsf_gate_open(QsfGate *g);
 /* Waits until it is open. What was written before that can then be read. */

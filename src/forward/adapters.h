@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Adapters in memory, and what they add to products and to the residual stream: internals of src/forward. The
- * base product is not touched: the threads that compute its rows compute the ranks A x first, and add B times
- * them to the rows, adapter after adapter. An element depends on its row, its column and the level only, as in
- * any product. */
+/* Adapters in memory, and what they add to products and to the residual stream: internals of src/forward.
+ * The base product is not touched: the threads that compute its rows compute the ranks A x first, and add B
+ * times them to the rows, adapter after adapter. An element depends on its row, its column and the level
+ * only, as in any product. */
 #ifndef QSF_FORWARD_ADAPTERS_H
 #define QSF_FORWARD_ADAPTERS_H
 
@@ -48,8 +48,8 @@ static inline bool qsf_adapters_have(const QsfAdapters *a, uint32_t unit) {
 }
 /* Reads the weights of a block, if they are not in memory. QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
 int qsf_adapters_hold(QsfForward *f, uint32_t block, QsfErr *err);
-/* The product of a unit with adapters, while it is computed. The threads of its job compute ranks first, those
- * that nobody has computed, then rows of the base, which need no ranks, then B times the ranks. */
+/* The product of a unit with adapters, while it is computed. The threads of its job compute ranks first,
+ * those that nobody has computed, then rows of the base, which need no ranks, then B times the ranks. */
 typedef struct QsfAdapted {
     QsfGate gate; /* its tasks are ranks */
     const QsfForward *f;
@@ -62,8 +62,8 @@ typedef struct QsfAdapted {
 int qsf_adapters_begin(QsfAdapted *a, QsfForward *f, uint32_t unit, const struct QsfProduct *p, QsfErr *err);
 /* A thread of the job, before rows: computes the ranks that nobody has computed yet. */
 void qsf_adapters_ranks(QsfAdapted *a);
-/* Adds what adapters add to rows [row0 + lo, row0 + hi) of matrix `tensor` of the unit, for all columns of the
- * product, when all ranks have been computed; y: row0 of its first column. A thread of the job. */
+/* Adds what adapters add to rows [row0 + lo, row0 + hi) of matrix `tensor` of the unit, for all columns of
+ * the product, when all ranks have been computed; y: row0 of its first column. A thread of the job. */
 void qsf_adapters_rows(QsfAdapted *a, unsigned tensor, float *y, size_t row0, size_t lo, size_t hi);
 /* Adds to x, the row of a token in the embedding table, at position pos. */
 void qsf_adapters_embed(const QsfForward *f, uint32_t id, uint32_t pos, float *x);

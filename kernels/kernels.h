@@ -86,7 +86,7 @@ enum { QK_THIN_ROWS = 16 };
 typedef struct qk_thin {
     const void *w;      /* the group of the first row */
     size_t group_bytes; /* from a group to the next one */
-    size_t first, rows; /* row `first` of that group is the first of so many */
+    size_t first, rows; /* row `first` of that group is the first of `rows` */
     size_t k;           /* elements of a row */
     const float *x;     /* (n_cols), x_stride floats apart */
     float *y;           /* (n_cols), y_stride floats apart: rows [0, rows) of a column */

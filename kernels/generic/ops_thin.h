@@ -15,7 +15,7 @@ QK_INLINE vf thin_load(const uint8_t *w, int bytes) {
     return bytes == 2 ? v_load_half(w) : v_load((const float *)(const void *)w);
 }
 
-/* Rows of one group times nc columns, from x on. */
+/* Rows of one group times nc columns, the first of which is x. */
 QK_INLINE void thin_sums(vf (*sum)[THIN_V], const qk_thin *m, const uint8_t *w, const float *x, int nc,
                          int bytes) {
     vf odd[THIN_COLS][THIN_V];

@@ -42,7 +42,7 @@ void qsf_pool_destroy(QsfPool *p);
  * would wait for all threads. Each piece first does the tasks that are left, then what needs no results,
  * and waits for the gate last. Lives until the job has ended. */
 typedef struct QsfGate {
-    _Alignas(64) atomic_uint next; /* task that nobody has taken */
+    _Alignas(64) atomic_uint next; /* the first task that is not taken */
     atomic_uint left;              /* tasks that are not done */
     atomic_uint is_open;
     atomic_int sleepers;
@@ -51,8 +51,8 @@ typedef struct QsfGate {
 
 /* Before the job: n > 0 tasks. */
 void qsf_gate_init(QsfGate *g, unsigned n);
-/* Any thread of the job. Takes the next task; false: all are taken. Whoever takes one must call qsf_gate_done
- * when it has done it, without waiting for anything. */
+/* Any thread of the job. Takes the next task; false: all are taken. Each task that is taken needs a call of
+ * qsf_gate_done, when it is done, without waiting for anything. */
 bool qsf_gate_take(QsfGate *g, unsigned *task);
 /* Was this the last task that was not done? Then all results are there, and the caller must call
  * qsf_gate_open, when it has finished what is made of all of them. */

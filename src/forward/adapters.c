@@ -51,7 +51,7 @@ static uint32_t inactive(const QsfForward *f, const QsfProduct *p, unsigned adap
 
 /* A x is computed in groups of ranks. The elements of a row are in parts, whose sums are added in order.
  * Passes over many columns have a task for each group and some columns; passes over few have one for each
- * group and part, and whoever ends the last one adds the parts up: the same sums. */
+ * group and part, and the thread that ends the last one adds the parts up: the same sums. */
 
 static uint32_t groups(uint32_t n, uint32_t of) { return (n + of - 1) / of; }
 
@@ -60,8 +60,8 @@ static uint32_t part_elems(uint32_t cols) {
     return groups(cols, QSF_ADAPTER_PARTS * QSF_ADAPTER_GROUP) * QSF_ADAPTER_GROUP;
 }
 
-/* y (n_cols, y_stride) += ranks [r, r + QSF_ADAPTER_GROUP) of columns from c on, for part q of the
- * elements. */
+/* y (n_cols, y_stride) += ranks [r, r + QSF_ADAPTER_GROUP) of n_cols columns, the first of which is c, for
+ * part q of the elements. */
 static void add_part(const QsfAdapted *a, const QsfAdapterUse *u, uint32_t r, uint32_t q, uint32_t c,
                      uint32_t n_cols, float *y, size_t y_stride) {
     const QsfForward *f = a->f;

@@ -49,7 +49,7 @@ static inline bool qsf_adapters_have(const QsfAdapters *a, uint32_t unit) {
 /* Reads the weights of a block, if they are not in memory. QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
 int qsf_adapters_hold(QsfForward *f, uint32_t block, QsfErr *err);
 /* The product of a unit with adapters, while it is computed. The threads of its job compute ranks first,
- * those that nobody has computed, then rows of the base, which need no ranks, then B times the ranks. */
+ * those that are left, then rows of the base, which need no ranks, then B times the ranks. */
 typedef struct QsfAdapted {
     QsfGate gate; /* its tasks are ranks */
     const QsfForward *f;
@@ -60,7 +60,7 @@ typedef struct QsfAdapted {
 
 /* Before the job: holds the weights of the unit, which has adapters. Errors of qsf_adapters_hold. */
 int qsf_adapters_begin(QsfAdapted *a, QsfForward *f, uint32_t unit, const struct QsfProduct *p, QsfErr *err);
-/* A thread of the job, before rows: computes the ranks that nobody has computed yet. */
+/* A thread of the job, before rows: computes the ranks that are left. */
 void qsf_adapters_ranks(QsfAdapted *a);
 /* Adds what adapters add to rows [row0 + lo, row0 + hi) of matrix `tensor` of the unit, for all columns of
  * the product, when all ranks have been computed; y: row0 of its first column. A thread of the job. */

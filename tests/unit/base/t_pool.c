@@ -234,7 +234,7 @@ static void check_gate(QsfPool *p, unsigned tasks, size_t items, bool slow) {
     assert_int_equal(atomic_load(&g.pieces), 2 * items);
 }
 
-/* Every task is done once, and no piece goes on before all are done. */
+/* Every task is done once, and no piece continues before all are done. */
 static void test_gates(void **state) {
     QsfLedger l;
     QsfErr e = { 0 };

@@ -143,8 +143,8 @@ static void cgroup_path(const char *groups, const char *name, char out[PATH_MAX]
 typedef uint64_t (*CgroupFn)(const char *dir, bool v2);
 
 /* Returns the minimum of fn over the cgroup of this process, which is one of these groups, and all its
- * ancestors. Inside a container the path may not exist below the mount point; its existing ancestors (at least
- * the mount point) still count. */
+ * ancestors. Inside a container the path may not exist below the mount point; its existing ancestors (at
+ * least the mount point) still count. */
 static uint64_t cgroup_min(const char *root, const char *groups, const char *mount, const char *controller,
                            CgroupFn fn) {
     const bool v2 = controller == NULL;

@@ -5,6 +5,7 @@
 #ifndef QSF_ENGINE_WORKER_IMPL_H
 #define QSF_ENGINE_WORKER_IMPL_H
 
+#include "src/base/sanitizer.h"
 #include "src/engine/answer_tokens.h"
 #include "src/engine/events.h"
 #include "src/engine/prompt.h"
@@ -12,9 +13,9 @@
 #include "src/engine/stats.h"
 #include "src/engine/timeline.h"
 
-#define QSF_ENGINE_STACK \
-    (512u << 10) /* bytes of the engine thread's stack, which is part of every plan;
-                    untrusted templates and regular expressions run on it */
+/* Bytes of the engine thread's stack, which is part of every plan; untrusted templates and regular
+ * expressions run on it. What the thread sanitizer keeps of a thread is on its stack, too. */
+#define QSF_ENGINE_STACK ((QSF_THREAD_SANITIZER ? 2048u : 512u) << 10)
 
 typedef enum QsfCommandKind {
     QSF_COMMAND_NONE,

@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$QSF_BUILDDIR" || exit 1
 have "$MAKE" || skip "no make"
+case $work in *' '*) skip "make takes no spaces in the names of directories" ;; esac
 
 root=$work/root
 # Separate directories, none of them below another.

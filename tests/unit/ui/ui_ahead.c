@@ -128,6 +128,10 @@ static void test_pastes_and_files(void **state) {
     Fixture *x = *state;
     char path[400], line[600], mark[UI_FOLD_BYTES + 1] = "";
     (void)snprintf(path, sizeof path, "%s", qsf_test_tmp("ahead.txt"));
+    if (strchr(path, ' ') != NULL) {
+        print_message("skip: a name after @ ends at a space\n");
+        skip();
+    }
     assert_int_equal(qsf_test_write_file(path, "in the file\n", 12), 0);
     (void)snprintf(line, sizeof line, "look at @%s please", path);
     rest(x, line);

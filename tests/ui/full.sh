@@ -123,7 +123,7 @@ size 80 24
 keys "/forget $((n - 3))" Enter
 see_gone 'tokens too long'
 keys 'And then?' Enter
-see '#30 .*20 tok'
+see '#30 .* tok ' # with random weights the context may be full before
 keys '/quit' Enter && see 'rc=0'
 
 # Line mode on a terminal: a line with the digit.

@@ -75,7 +75,7 @@ QSFChatLog *qsf_chatlog_open(const char *name, char *err, size_t cap);
  * it, or when the program is killed, no file is left. NULL with a message naming the file in err. */
 QSFChatLog *qsf_chatlog_create(const char *name, char *err, size_t cap);
 /* Opens an existing conversation only for qsf_chatlog_texts: without a lock, so that it may be open in
- * another program. NULL with a message naming the file in err. */
+ * another program. NULL with a message naming the file in err, or the session, if there is none. */
 QSFChatLog *qsf_chatlog_view(const char *name, char *err, size_t cap);
 /* Begins a conversation without a file, which nothing outlives: its records are in memory. For
  * qsf_chatlog_append and for reading their texts; never published. NULL where that is impossible. */

@@ -141,8 +141,11 @@ QSFChatLog *qsf_chatlog_view(const char *name, char *err, size_t cap) {
     }
     *l = (QSFChatLog){ .path = path, .fd = qsf_chatlog_open_regular(path) };
     if (l->fd >= 0) return l;
-    snprintf(err, cap, "%s: cannot read the session: %s", path,
-             errno == EINVAL ? "not a regular file" : strerror(errno));
+    if (errno == ENOENT)
+        snprintf(err, cap, "there is no session %s; --list-sessions lists them", name);
+    else
+        snprintf(err, cap, "%s: cannot read the session: %s", path,
+                 errno == EINVAL ? "not a regular file" : strerror(errno));
     qsf_chatlog_close(l);
     return NULL;
 }

@@ -10,7 +10,7 @@ chat_lines 0 --list-sessions </dev/null
 [ ! -s "$work/out" ] && [ ! -s "$work/err" ] || fail "a list of no sessions is not empty"
 [ ! -e "$files" ] || fail "listing created the folder"
 chat_lines 1 --print-session nothing </dev/null
-err_has 'nothing.jsonl: cannot read the session: No such file'
+err_has 'there is no session nothing; --list-sessions lists them'
 chat_lines 2 --print-session ../x </dev/null
 chat_lines 2 --list-sessions '(a' </dev/null
 err_has '\(a: '

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Models that are named by where they are available: "hf:OWNER/NAME[@REVISION][:FILE-OR-TYPE]" or a URL. The
- * program qsf-get downloads them, in a process of its own: a network library never counts in the RAM budget.
+ * program qsf-get downloads them, in its own process: a network library never counts in the RAM budget.
  * Shared by the programs; not installed. */
 #ifndef QSF_FETCH_H
 #define QSF_FETCH_H

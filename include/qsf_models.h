@@ -30,9 +30,8 @@ typedef struct QSFModelList {
 } QSFModelList;
 
 /* Lists models without reading them: those of the folders `dirs` (NULL-terminated, or NULL), the current
- * folder and the caches; with only, those of this folder alone. Each place is read by a thread of its own,
- * which is abandoned after `seconds`. false without memory. Release the list with qsf_models_free. Any
- * thread. */
+ * folder and the caches; with only, those of this folder alone. Each place is read by its own thread, which
+ * is abandoned after `seconds`. false without memory. Release the list with qsf_models_free. Any thread. */
 bool qsf_models_list(const char *const *dirs, const char *only, double seconds, QSFModelList *out);
 void qsf_models_free(QSFModelList *l);
 

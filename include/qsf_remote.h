@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* An engine that is a server: any OpenAI-compatible endpoint (qsf-serve, llama.cpp, vLLM, Ollama ...), with
- * the requests, events and statistics of qsf_engine.h. The network is in a process of its own per request
+ * the requests, events and statistics of qsf_engine.h. The network is in its own process per request
  * (qsf_request.h), so nothing here blocks. Functions of one remote are called from one thread. What a server
  * sends is untrusted. Shared by the programs; not installed. */
 #ifndef QSF_REMOTE_H
@@ -68,7 +68,7 @@ bool qsf_remote_counted(const QSFRemote *r);
 
 typedef enum QSFRemoteEffect {
     QSF_REMOTE_SENT,    /* set, and sent with the next request */
-    QSF_REMOTE_OWN,     /* not set: the server uses a value of its own */
+    QSF_REMOTE_OWN,     /* not set: the server uses its own value */
     QSF_REMOTE_REFUSED, /* the server has refused it: it is no longer sent */
     QSF_REMOTE_NONE,    /* no effect there */
     QSF_REMOTE_LOCAL    /* it is about the program */

@@ -22,7 +22,7 @@ short qsf_poll_closed(void);
 int qsf_temp_file(void);
 /* Writes all bytes, however many calls that takes. False with errno. */
 bool qsf_write_all(int fd, const void *bytes, size_t len);
-/* Starts argv[0], which is looked for in $PATH, in a process group of its own, so that ^C on the terminal
+/* Starts argv[0], which is looked for in $PATH, in its own process group, so that ^C on the terminal
  * does not reach it. Signals have their usual effect in it, and its errors go to /dev/null. in, out: its
  * standard input and output, which the caller closes; -1: /dev/null. Returns 0, and the caller waits for
  * *pid; or why it cannot be started (an errno). Some systems return 0 then, and it ends with 127 at once. */

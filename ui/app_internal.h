@@ -219,7 +219,7 @@ void ui_own_record(UiOwn *own, const QSFLogRecord *r);
 /* The settings that ui_own_take will make those of the chat. */
 void ui_own_settings(const UiApp *a, const UiOwn *own, QSFSettings *s);
 /* Makes a->own the settings of the chat; nothing of the session before remains. Those of the command line
- * replace them, in the file too unless a->kept. system: the session has a system prompt of its own. */
+ * replace them, in the file too unless a->kept. system: the session has its own system prompt. */
 void ui_own_take(UiApp *a, bool system);
 void ui_own_free(UiOwn *own);
 /* Saves that the user set this: it belongs to the session from now on. */

@@ -154,7 +154,7 @@ void ui_setting_shown(const QSFSetting *row, const char *value, char *dst, size_
     if (cap > 0) dst[n] = '\0';
 }
 
-/* Ends the others, each as a change of its own, so that it can be taken back. */
+/* Ends the others, each as a separate change, so that it can be taken back. */
 static void end_grammars(UiApp *a, const QSFSetting *row) {
     char value[QSF_SETTING_TEXT];
     for (size_t i = 0; i < qsf_setting_count(); i++) {
@@ -209,7 +209,7 @@ void ui_setting_unset(QSFSettings *s, const QSFSettings *base, const QSFSetting 
 typedef struct Change {
     const QSFSetting *row;
     bool unset;  /* it gets its default */
-    bool server; /* which has a default of its own, that is not known here */
+    bool server; /* which has its own default, that is not known here */
     char from[QSF_SETTING_TEXT], to[QSF_SETTING_TEXT];
 } Change;
 

@@ -73,7 +73,7 @@ static void show(UiApp *a) {
 /* ---- changes ---- */
 
 static bool set_list(UiApp *a, const char *list) {
-    ui_session_because(&a->session, "lora", false); /* each is a change of its own for /undo */
+    ui_session_because(&a->session, "lora", false); /* each is a separate change for /undo */
     const bool ok = ui_app_set(a, row(), *list ? list : "off", false);
     ui_session_because(&a->session, NULL, false);
     return ok;

@@ -81,7 +81,7 @@ static bool change(UiApp *a, const char *setting, const char *name, const char *
     const bool removes = strncmp(args, "off ", 4) == 0;
     if (removes) args += 4 + strspn(args + 4, " ");
     if (*args && !read_item(a, name, args, item, sizeof item)) return false;
-    ui_session_because(&a->session, name, false); /* each is a change of its own for /undo */
+    ui_session_because(&a->session, name, false); /* each is a separate change for /undo */
     const bool ok = !*args    ? ui_app_set(a, row, "off", false)
                     : removes ? take_out(a, row, name, item)
                               : put_in(a, row, item);

@@ -22,7 +22,7 @@ typedef enum UiNeed {
 typedef enum UiEffect {
     UI_EFFECT_USUAL,   /* as its row says */
     UI_EFFECT_SENT,    /* with the next answer */
-    UI_EFFECT_OWN,     /* nothing as long as it is not set: the engine has a value of its own */
+    UI_EFFECT_OWN,     /* nothing as long as it is not set: the engine has its own value */
     UI_EFFECT_REFUSED, /* nothing: the engine has refused it */
     UI_EFFECT_NONE     /* nothing with this engine */
 } UiEffect;

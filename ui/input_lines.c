@@ -206,7 +206,7 @@ bool ui_input_knows(const char *seq, size_t n) {
     };
     char copy[8];
     int type = ISFUNC;
-    if (rl_editing_mode == 0 || n >= sizeof copy) return false; /* in vi mode Esc is a key of its own */
+    if (rl_editing_mode == 0 || n >= sizeof copy) return false; /* in vi mode Esc is a separate key */
     (void)snprintf(copy, sizeof copy, "%.*s", (int)n, seq);
     rl_command_func_t *f = rl_function_of_keyseq(copy, rl_get_keymap(), &type);
     if (f == rl_do_lowercase_version && seq[n - 1] >= 'A' && seq[n - 1] <= 'Z') {

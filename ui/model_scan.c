@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Looks for models with a process of its own. */
+/* Looks for models with its own process. */
 #include "ui/model_scan.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The models on this machine, looked for by a process of its own (qsf-chat --list-models): it may take as
- * much memory as headers need, and it is abandoned when a folder does not answer. One thread. */
+/* The models on this machine, looked for by its own process (qsf-chat --list-models): it may take as much
+ * memory as headers need, and it is abandoned when a folder does not answer. One thread. */
 #ifndef QSF_UI_MODEL_SCAN_H
 #define QSF_UI_MODEL_SCAN_H
 

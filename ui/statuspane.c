@@ -389,7 +389,7 @@ static void knob_cell(Pane *p, int row, int col, size_t i) {
                      chosen ? "*" : " ", (int)len, set->name, shown);
 }
 
-/* Names of files need a row of their own. */
+/* Names of files need their own row. */
 static void wide_cell(Pane *p, const QSFSetting *set) {
     char shown[64];
     ui_status_value(p->s, set, shown, sizeof shown);

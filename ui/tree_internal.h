@@ -15,7 +15,7 @@ void ui_steps_go_on(UiTree *t);
 void ui_steps_back(UiTree *t, UiSpot from);
 /* Is this where the last change began? */
 bool ui_steps_is_before_last(const UiTree *t, UiSpot spot);
-/* A message without an answer is replaced by the next one: it is not a change of its own. */
+/* A message without an answer is replaced by the next one: it is not a separate change. */
 void ui_steps_withdrawn(UiTree *t, uint32_t id);
 /* Is r the record that takes back the last change? */
 bool ui_steps_undoes(const UiTree *t, const QSFLogRecord *r);

@@ -3,7 +3,7 @@
  * when another one is chosen, a new version of the answer continues after it. One thread.
  *
  * The engine knows the tokens of an answer that it wrote last; those of others (a resumed session, after
- * /compact) it evaluates again, in a request of its own. */
+ * /compact) it evaluates again, in its own request. */
 #ifndef QSF_UI_WALK_H
 #define QSF_UI_WALK_H
 
@@ -37,7 +37,7 @@ void ui_walk_move(UiApp *a, int by);
 /* A new version of the answer continues after the token at row i. Returns NULL, or why not. */
 const char *ui_walk_take(UiApp *a, unsigned i);
 /* The text of a token, in quotes; what no terminal should get, and parts of characters, as \n and \xE2; the
- * name of a control token in brackets, and there the id of one without a name of its own. */
+ * name of a control token in brackets, and there the id of one without its own name. */
 void ui_walk_text(const UiApp *a, int32_t id, char *dst, size_t cap);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Stops long computations over text (tokenizing, rendering, reading a vocabulary), which have no other
- * connection to their caller: each thread watches a flag of its own, and may have a memory limit. */
+ * connection to their caller: each thread watches its own flag, and may have a memory limit. */
 #ifndef QSF_BASE_INTERRUPT_H
 #define QSF_BASE_INTERRUPT_H
 

@@ -17,8 +17,8 @@ bool qsf_unicode_guessed(void);
 
 /* Returns the length in bytes of the first grapheme cluster of s[0..len) (UAX #29), 0 if len is 0.
  * *cells (may be NULL) is its width in terminal cells: 0 for control characters and lone combining
- * marks, 1, 2 for wide characters and emoji, more for clusters with spacing marks. An ill-formed byte
- * is a cluster of its own, 1 cell wide (it is shown as U+FFFD). */
+ * marks, 1, 2 for wide characters and emoji, more for clusters with spacing marks. An
+ * ill-formed byte is a separate cluster, 1 cell wide (it is shown as U+FFFD). */
 size_t qsf_grapheme_next(const char *s, size_t len, int *cells);
 /* Returns the total width of all clusters. */
 size_t qsf_text_cells(const char *s, size_t len);

@@ -16,7 +16,7 @@ bool qsf_unicode_guessed(void) {
     return was;
 }
 
-/* Treats each character as a cluster of its own, one cell wide; layout may be misaligned. */
+/* Treats each character as a separate cluster, one cell wide; layout may be misaligned. */
 size_t qsf_grapheme_next(const char *s, size_t len, int *cells) {
     uint32_t cp;
     size_t n = qsf_utf8_next(s, len, &cp);

@@ -9,9 +9,8 @@
 #include "src/chat/think.h"
 
 /* --- the form in which a template reads messages, found by rendering short ones: contents are strings, or
- * for some templates lists of typed parts ({"type": "text", "text": ...}), as huggingface/transformers
- * passes them to processors; earlier reasoning is a part of its own for some (mistralai: Magistral,
- * Ministral) --- */
+ * for some templates lists of typed parts ({"type": "text", "text": ...}), as huggingface/transformers passes
+ * them to processors; earlier reasoning is a separate part for some (mistralai: Magistral, Ministral) --- */
 
 /* Texts that no template contains. */
 #define USER      "Zquserk"

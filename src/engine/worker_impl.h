@@ -133,7 +133,7 @@ void qsf_worker_do_submit(QSFWorker *w, const QsfRequestCopy *r);
  * whose text was refused fails. */
 int qsf_worker_encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err);
 /* What other conversations begin with, too, is protected from eviction, and the state after it is kept. That
- * takes a pass of its own, which a model that streams makes only for a whole batch. ids: of the prompt. */
+ * takes its own pass, which a model that streams makes only for a whole batch. ids: of the prompt. */
 void qsf_worker_set_lead(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids);
 
 /* ---- worker_ahead.c ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The next-token blocks of a model beside its forward pass (src/model/nextn.h). Each has a forward pass of
- * its own, with its KV cache, which follows the model's: after every pass of the model it is filled with the
+/* The next-token blocks of a model beside its forward pass (src/model/nextn.h). Each has its own forward
+ * pass, with its KV cache, which follows the model's: after every pass of the model it is filled with the
  * tokens and states that were shown, and what the model takes back is taken back. Drafts are the likeliest
  * tokens of the blocks: the first block drafts the token after the next one, the second the one after that,
  * and so on; the last block continues from its own state. Nothing here changes a result of the model.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Arrays of a JSON Schema: first the elements that have a schema of their own, then those of `items`. Behind
+/* Arrays of a JSON Schema: first the elements that have their own schema, then those of `items`. Behind
  * elements with schemas of their own there are others only if `items` says so. */
 #include "src/grammar/schema.h"
 

@@ -123,8 +123,8 @@ static int by_name(const void *a, const void *b) {
 }
 
 /* A state for the beginning of names[from..to), which agree in their first `at` bytes: those characters that
- * continue a name lead to a state of their own, the others to state 1, any text. States are added in the
- * order of their numbers: depth first needs to know them before, so a queue is used. */
+ * continue a name lead to their own state, the others to state 1, any text. States are added in the order of
+ * their numbers: depth first needs to know them before, so a queue is used. */
 typedef struct Span {
     uint32_t from, to, at;
 } Span;

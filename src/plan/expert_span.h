@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where the matrices of one expert lie in the file, and in its slot. In a GGUF file each is a range of its
- * own, or gate and up are one; in a QSF file all of them follow one another (man/qsf-format.5).
- * Pure functions. */
+/* Where the matrices of one expert lie in the file, and in its slot. In a GGUF file each is a separate range,
+ * or gate and up are one; in a QSF file all of them follow one another (man/qsf-format.5). Pure functions. */
 #ifndef QSF_PLAN_EXPERT_SPAN_H
 #define QSF_PLAN_EXPERT_SPAN_H
 

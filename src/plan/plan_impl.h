@@ -23,7 +23,7 @@ typedef struct QsfConfig {
     bool hold_kv; /* as in the pricing */
     uint64_t slot_bytes;
     uint32_t embed_rows;        /* of the row cache */
-    bool embed_resident;        /* as a table of its own; a pinned tied head needs none */
+    bool embed_resident;        /* as a separate table; a pinned tied head needs none */
     uint32_t draft_cols;        /* positions of a pass with drafts; 0 = no speculation */
     uint64_t pinned_unit_bytes; /* whole windows; while weights stream and before they are
                                    spread, what must be pinned */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One HTTP request in a process of its own (qsf_request.h): the network library never counts in this one, and
- * to stop the request is to end the process. */
+/* One HTTP request in its own process (qsf_request.h): the network library never counts in this one, and to
+ * stop the request is to end the process. */
 #ifndef QSF_REMOTE_CHILD_H
 #define QSF_REMOTE_CHILD_H
 

@@ -14,7 +14,7 @@ typedef uint64_t QsfFieldSet;
 
 typedef enum QsfFieldEffect {
     QSF_FIELD_SENT,    /* set by the user, and sent */
-    QSF_FIELD_UNSET,   /* not set: the server uses a value of its own */
+    QSF_FIELD_UNSET,   /* not set: the server uses its own value */
     QSF_FIELD_REFUSED, /* the server has refused the field */
     QSF_FIELD_NONE,    /* the server does not know it, or nothing of it can be sent */
     QSF_FIELD_LOCAL    /* it is about this program */

@@ -59,10 +59,10 @@ bool qsf_expert_pool_has(const QsfExpertPool *p, uint32_t unit);
 int qsf_expert_pool_acquire(QsfExpertPool *p, uint32_t unit, QsfChunk *c, const uint8_t **data, QsfErr *err);
 void qsf_expert_pool_release(QsfExpertPool *p, uint32_t unit);
 
-/* Rows of an expert that is there are put into groups (interleave.h), which are multiplied faster, when
- * that pays: for n_cols columns, or because it is used again and again. Returns the number of groups of
- * both units of a requested expert to convert now; 0: none. Convert does groups [from, to), on any
- * thread, each with a scratch of its own for a group. After all of them, packed. */
+/* Rows of an expert that is there are put into groups (interleave.h), which are multiplied faster, when that
+ * pays: for n_cols columns, or because it is used again and again. Returns the number of groups of both units
+ * of a requested expert to convert now; 0: none. Convert does groups [from, to), on any thread, each with its
+ * own scratch for a group. After all of them, packed. */
 size_t qsf_expert_pool_to_pack(QsfExpertPool *p, uint32_t unit, uint32_t n_cols);
 void qsf_expert_pool_pack(const QsfExpertPool *p, uint32_t unit, size_t from, size_t to, uint8_t *scratch);
 void qsf_expert_pool_packed(QsfExpertPool *p, uint32_t unit);

@@ -31,7 +31,7 @@ static int encode_piece(void *ctx, const char *piece, size_t len, QsfErr *err) {
     return qsf_unigram_encode(&c->t->unigram, &c->lattice, piece, len, c->out, err);
 }
 
-/* Bytes that are not UTF-8 are a piece of their own. */
+/* Bytes that are not UTF-8 are a separate piece. */
 static int encode_bytes(Call *c, const char *s, size_t len, QsfErr *err) {
     if (!c->t->steps.mapped) return encode_piece(c, s, len, err);
     qsf_strbuf_clear(&c->mapped);

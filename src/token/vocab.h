@@ -19,7 +19,7 @@ enum {
     QSF_ATTR_EOG = 0x08,       /* ends a generation */
     QSF_ATTR_LSTRIP = 0x10,    /* white space before the token belongs to it */
     QSF_ATTR_RSTRIP = 0x20,    /* white space after it */
-    QSF_ATTR_SINGLE = 0x40,    /* found only as a word of its own */
+    QSF_ATTR_SINGLE = 0x40,    /* found only as a separate word */
     QSF_ATTR_ADDED_ONLY = 0x80 /* not known to the model that tokenizes text, only found as a special token */
 };
 

@@ -186,8 +186,7 @@ static int read_text(QsfHfModel *m) {
     m->text = m->root;
     if (qsf_json_type(m->root) != QSF_JSON_OBJECT)
         return qsf_err_set(m->err, QSF_E_MODEL, "%s: is not a JSON object", m->path);
-    /* Models that also take images or sound have the settings of the language model in an
-     * object of their own. */
+    /* Models that also take images or sound have the settings of the language model in their own object. */
     const QsfJson *inner = qsf_hf_member(m->root, "text_config|llm_config|language_config");
     if (inner != NULL && qsf_json_type(inner) == QSF_JSON_OBJECT) m->text = inner;
     return QSF_OK;

@@ -51,8 +51,7 @@ enum {
     QSFT_NAMED /* its name is in the metadata */,
     QSFT_N
 };
-/* Not a tensor type: the result of qsf_tensor_type_of for token_embd.weight, which has a section of its
- * own. */
+/* Not a tensor type: the result of qsf_tensor_type_of for token_embd.weight, which has its own section. */
 #define QSFT_EMBED 0x100u
 
 /* Returns the GGUF name of a type, without "blk.N." for those of a layer: "attn_q.weight",

@@ -9,9 +9,9 @@
  * (src/token/steps.c); may be empty. If it is present, text is tokenized as huggingface/tokenizers does, and
  * the keys of the pre-tokenizer below do not count. */
 #define QSF_KEY_STEPS "qsf.tokenizer.steps"
-/* i32 arrays: ids of added tokens (only these are searched for if there are steps), of those that the
- * model does not know, of those that are found only as a word of their own, and of those that are
- * searched for after normalization */
+/* i32 arrays: ids of added tokens (only these are searched for if there are steps), of those that the model
+ * does not know, of those that are found only as a separate word, and of those that are searched for after
+ * normalization */
 #define QSF_KEY_ADDED       "qsf.tokenizer.added"
 #define QSF_KEY_ADDED_ONLY  "qsf.tokenizer.added_only"
 #define QSF_KEY_SINGLE_WORD "qsf.tokenizer.single_word"

@@ -220,8 +220,8 @@ int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err) {
 
 /* ---- a matrix for each head ---- */
 
-/* Multiplies each head of the columns by a matrix of its own. The unit is streamed, pinned and interleaved as
- * one matrix with the rows of all heads; an input of a head is quantized by itself. */
+/* Multiplies each head of the columns by its own matrix. The unit is streamed, pinned and interleaved as one
+ * matrix with the rows of all heads; an input of a head is quantized by itself. */
 
 typedef struct HeadsJob {
     const QsfForward *f;

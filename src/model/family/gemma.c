@@ -66,7 +66,7 @@ void qsf_gemma_block_input(const QsfGemma *m, uint32_t block, QsfSlice in, QsfSl
 
 /* ---- attention ---- */
 
-/* The block whose cache a block uses: the last one with a cache of its own and the same kind of attention. */
+/* The block whose cache a block uses: the last one with its own cache and the same kind of attention. */
 static uint32_t cache_of(const QsfGemma *m, uint32_t block) {
     QsfBuilder *b = m->b;
     const QsfBlockSizes *sizes = m->hp->block;

@@ -45,7 +45,7 @@ static void read_attention(Model *m) {
     a->temperature = m->d->yarn != QSF_MLA_YARN_PLAIN;
 }
 
-/* Blocks without an indexer of their own read what the one before chose. Next-token blocks read all positions
+/* Blocks without their own indexer read what the one before chose. Next-token blocks read all positions
  * (ggml-org/llama.cpp src/models). */
 static void read_indexer(Model *m) {
     static const char *const types = "attention.indexer.types";

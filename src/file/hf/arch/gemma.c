@@ -71,7 +71,7 @@ static int gemma2(QsfHfModel *m) {
     return rc == QSF_OK ? qsf_hf_put_window(m, 4096) : rc;
 }
 
-/* Layers with a window rotate with a base of their own, unscaled. */
+/* Layers with a window rotate with their own base, unscaled. */
 static int gemma3(QsfHfModel *m) {
     double base;
     uint32_t period;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bump allocator, charged to one ledger category (spec Phase 2.1) and listed there as a region under its
- * name. Grows block by block until it is frozen; all allocations are freed together. One thread at a time. */
+/* Bump allocator, charged to one ledger category and listed there as a region under its name. Grows block by
+ * block until it is frozen; all allocations are freed together. One thread at a time. */
 #ifndef QSF_BASE_ARENA_H
 #define QSF_BASE_ARENA_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Errors as values: a code, which is also the exit status of the programs (design §12), and a one-sentence
- * message that is composed where the cause is known. The first failure is kept; callers can only add a prefix
- * to it. */
+/* Errors as values: a code, which is also the exit status of the programs, and a one-sentence message that is
+ * composed where the cause is known. The first failure is kept; callers can only add a prefix to it. */
 #ifndef QSF_BASE_ERR_H
 #define QSF_BASE_ERR_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The RAM ledger (design §4): all memory of the process is charged to one category each, and the sum never
- * exceeds the budget. All sizes are in bytes. Any thread may call any function; charges are made per
+/* The RAM ledger (docs/MEMORY.md): all memory of the process is charged to one category each, and the sum
+ * never exceeds the budget. All sizes are in bytes. Any thread may call any function; charges are made per
  * allocation, never per token. */
 #ifndef QSF_BASE_LEDGER_H
 #define QSF_BASE_LEDGER_H
@@ -29,7 +29,7 @@ typedef enum QsfMemCat {
 
 #define QSF_LEDGER_REGIONS 40
 
-/* The mappings of one name (the sub-arenas of spec Phase 2.1), for reports. */
+/* The mappings of one name, for reports. */
 typedef struct QsfRegion {
     const char *name; /* static storage: as given to qsf_mem_map or an arena */
     QsfMemCat cat;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Standard directories (design §12, XDG base directories). Paths are written to a buffer of QSF_PATH_MAX
- * bytes, so nothing is allocated and there are no out-of-memory failures. Any thread. */
+/* Standard directories (XDG base directories). Paths are written to a buffer of QSF_PATH_MAX bytes, so
+ * nothing is allocated and there are no out-of-memory failures. Any thread. */
 #ifndef QSF_BASE_PATHS_H
 #define QSF_BASE_PATHS_H
 

@@ -18,7 +18,7 @@ static const Row rows[QK_KV_N] = { QK_KV_TYPES(ROW, ) };
 
 _Static_assert(QSF_MAX_HEAD_DIM <= QK_KV_MAX_DIM, "a head that the kernels do not store");
 
-/* Bits of K and V in the order of design §4. */
+/* Bits of K and V in the order in which a plan lowers them (docs/MEMORY.md). */
 static const struct { unsigned k, v; } choices[] = { { 16, 16 }, { 8, 8 }, { 8, 4 }, { 4, 4 } };
 
 qk_kv qsf_kv_type_parse(const char *name) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Makes a memory plan for a model before any weight is read: what is pinned, the size of the slots, the
- * length of the context and the size of a prefill chunk; or an error that says what to lower (design §4).
- * Pure: it allocates only the plan itself. All sizes are bytes. */
+ * length of the context and the size of a prefill chunk; or an error that says what to lower. Pure: it
+ * allocates only the plan itself. All sizes are bytes. */
 #ifndef QSF_PLAN_PLAN_H
 #define QSF_PLAN_PLAN_H
 

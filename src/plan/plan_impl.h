@@ -59,7 +59,7 @@ uint32_t qsf_pricing_batch(const QsfPricing *s, const QsfConfig *c);
 uint32_t qsf_plan_wanted_ctx(const QsfPricing *s);
 /* Returns the configuration for streaming with nothing lowered. */
 QsfConfig qsf_plan_preferred(const QsfPricing *s);
-/* Finds the first configuration that fits, in the order of design §4. *lowered: something was lowered, so
+/* Finds the first configuration that fits, in the order of search.c. *lowered: something was lowered, so
  * nothing is pinned while units stream. false when none fits. */
 bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered);
 /* Returns the smallest configuration, for the error message. */

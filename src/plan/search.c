@@ -24,7 +24,7 @@ typedef struct StepBound {
 /* A 256th of the budget: smaller reads lose more time than the memory they save is worth. */
 #define SLOT_USEFUL UINT64_MAX
 
-/* design §4, "plan order". */
+/* What is reduced, in this order, until a plan fits (docs/MEMORY.md). */
 static const StepBound order[] = {
     { STEP_CTX, CTX_PREFERRED },
     { STEP_KV, 0 }, /* K and V with fewer bits, in the order of kvtypes.c */

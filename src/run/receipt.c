@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opens a model with messages, and prints the figures shared by --json of a generation and --bench (design
- * §12). */
+/* Opens a model with messages, and prints the figures shared by --json of a generation and --bench. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --render: renders a template with the variables of each line of stdin, one output line per input line
- * (design §12). */
+/* --render: renders a template with the variables of each line of stdin, one output line per input line. */
 #include <string.h>
 #include <time.h>
 

@@ -150,7 +150,7 @@ int run_fail(const QsfErr *err);
  * members of a JSON object. */
 void run_put_types(QsfStrbuf *b, const QsfSource *s, bool json);
 
-/* --- output.c: stdout, with the errors of design §12 --- */
+/* --- output.c: stdout; errors of writing are exit statuses --- */
 /* Writes text; cleans it when stdout is a terminal. Returns 0, or exit code 1: for EPIPE without a message,
  * for other errors with one. */
 int run_write(const char *s, size_t len);

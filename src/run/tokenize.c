@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --tokenize and --detokenize: convert text to ids and back (design §12). */
+/* --tokenize and --detokenize: convert text to ids and back. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

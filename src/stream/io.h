@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Asynchronous reads of model files behind one interface (spec Phase 6.2): io_uring, pread threads or mmap,
- * past the page cache (O_DIRECT) or through it. A back end only moves bytes: who reads what and when is the
- * loader's business. All functions of one QsfIo are called from one thread (the loader). */
+/* Asynchronous reads of model files behind one interface: io_uring, pread threads or mmap, past the page
+ * cache (O_DIRECT) or through it. A back end only moves bytes: who reads what and when is the loader's
+ * business. All functions of one QsfIo are called from one thread (the loader). */
 #ifndef QSF_STREAM_IO_H
 #define QSF_STREAM_IO_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A ring of slots that weights stream through, and who may touch which (spec Phase 6.1):
+/* A ring of slots that weights stream through, and which thread may touch which slot:
  *
  *     EMPTY --begin_load--> LOADING --end_load(ok)--> READY --acquire--> IN_USE --release--> EMPTY
  *                              \--end_load(failed)--> EMPTY

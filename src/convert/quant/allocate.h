@@ -9,10 +9,10 @@
 
 #include "src/base/err.h"
 
-/* Number of bits for the weights in `mixed` (spec 1.2 and Phase 3.1): embeddings, V, down projections and the
- * first and last layer get more. */
+/* Number of bits for the weights in `mixed` (man/qsf-format.5): embeddings, V, down projections and the first
+ * and last layer get more. */
 
-/* Tensor types of QSF files (spec Phase 1.1, design §5); the embedding table is not a tensor there. */
+/* Tensor types of QSF files (man/qsf-format.5); the embedding table is not a tensor there. */
 enum { QSF_ROLE_EMBEDDING = 0x100 };
 
 typedef struct QsfQuantPolicy {
@@ -29,7 +29,7 @@ QsfQuantPolicy qsf_quant_policy(unsigned role, uint32_t layer, uint32_t n_layers
 /* Why a tensor has more than its initial bits. */
 typedef enum QsfStepUp { QSF_BUMP_NONE, QSF_BUMP_OUTLIERS, QSF_BUMP_COSINE } QsfStepUp;
 
-#define QSF_QUANT_COSINE 0.99 /* spec Phase 3.1 step 4 */
+#define QSF_QUANT_COSINE 0.99 /* below this cosine a tensor gets more bits */
 
 /* A candidate format; candidates are ordered from few bits to many. */
 typedef struct QsfQuantRung {

@@ -36,8 +36,8 @@ extern const QsfBlockOps qsf_block_2bit_book, qsf_block_3bit_book, qsf_block_4bi
 /* ---- codes ---- */
 
 /* Codes of a few bits as a little-endian bit stream: code i starts at bit i * bits, counted from the lowest
- * bit of the first byte. For 2 and 4 bits that is the order of design §5 too (byte i/4, bits 2(i%4); low
- * nibble first).
+ * bit of the first byte. For 2 and 4 bits that is the order of QSF files, too (man/qsf-format.5: byte i/4,
+ * bits 2(i%4); low nibble first).
  *
  * Packs n codes below 2^bits into n * bits / 8 bytes, which must be an integer; bits is 1 to 8. */
 static inline void qsf_bits_put(uint8_t *out, const uint8_t *codes, size_t n, unsigned bits) {

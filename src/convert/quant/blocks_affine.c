@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Blocks with scale, minimum and codes of 2, 3 or 4 bits (spec Phase 1.1, design §5): 2 bytes d, 2 bytes m,
- * codes. */
+/* Blocks with scale, minimum and codes of 2, 3 or 4 bits (man/qsf-format.5): 2 bytes d, 2 bytes m, codes. */
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +28,7 @@ static void decode(const uint8_t *in, size_t n, float *x, unsigned bits) {
     for (size_t i = 0; i < n; i++) x[i] = d * (float)q[i] + m;
 }
 
-/* spec Phase 3.1 step 3: codes are computed before scale and minimum are rounded. */
+/* Codes are computed before scale and minimum are rounded. */
 static void put_plain(uint8_t *out, const QsfBlockIn *b, float min, float scale, unsigned bits) {
     const float top = (float)((1u << bits) - 1);
     uint8_t q[QSF_FIT_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ternary blocks (spec Phase 1.1, design §5): 2 bytes d, a sign bit per value, a zero bit per value. The sign
- * bit of a zero is 0. */
+/* Ternary blocks (man/qsf-format.5): 2 bytes d, a sign bit per value, a zero bit per value. The sign bit of a
+ * zero is 0. */
 #include <math.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static void decode(const uint8_t *in, size_t n, float *x) {
     }
 }
 
-/* spec Phase 3.1: the scale is the mean magnitude; values below 0.3 of it become zero. */
+/* The scale is the mean magnitude; values below 0.3 of it become zero. */
 static void plain(const QsfBlockIn *b, uint8_t *out) {
     double sum = 0;
     for (size_t i = 0; i < b->n; i++) sum += fabs((double)b->x[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Converts rows of floats to packed blocks and back: the layouts of QSF (spec Phase 1.1, design §5) and those
+/* Converts rows of floats to packed blocks and back: the layouts of QSF (man/qsf-format.5) and those
  * of GGML (ggml-org/ggml src/ggml-common.h) that files can use or are compared with.
  *
  *   2bit        d, m, codes of 2 bits      x = m + q d, m = -1.5 d rounded to half precision
@@ -9,7 +9,7 @@
  *   8bit        d, 32 x int8               x = q d; the layout of Q8_0
  *   f16         the value
  *
- * d and m are half precision, little-endian; the order of bits is that of design §5. A row that is not a
+ * d and m are half precision, little-endian; man/qsf-format.5 has the order of bits. A row that is not a
  * multiple of the block is padded with zeros in QSF formats; GGML has no padding, so such a row is an error.
  *
  * All functions are pure and work on a range of rows: callers give each thread its own range. */
@@ -24,7 +24,7 @@
 
 typedef enum QsfQuantRule {
     QSF_RULE_SEARCH, /* least squares of scale and minimum, weighted by importance */
-    QSF_RULE_MINMAX  /* the plain rule (spec Phase 3.1): the ends of the block's range */
+    QSF_RULE_MINMAX  /* the plain rule: the ends of the block's range */
 } QsfQuantRule;
 
 typedef struct QsfQuantFormat {

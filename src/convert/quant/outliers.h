@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Outliers of a tensor (spec Phase 3.1, design §5): values more than three standard deviations from the mean.
+/* Outliers of a tensor (man/qsf-format.5): values more than three standard deviations from the mean.
  * Fewer than 0.1 % are clamped; up to 1 % are stored in a list after the tensor (tensor type 31) and replaced
  * by the mean; with more, the tensor needs more bits instead.
  *

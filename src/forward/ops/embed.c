@@ -9,8 +9,8 @@
 /* ---- embeddings ---- */
 
 /* From token ids to embedding rows: from a resident table, the pinned head of a tied model, the cache of
- * recently used rows, or one read per row (spec Phase 8). A resident table is filled from its start, one
- * piece after each evaluation, so that the model is ready before it is complete. */
+ * recently used rows, or one read per row. A resident table is filled from its start, one piece after each
+ * evaluation, so that the model is ready before it is complete. */
 
 #define FILL_PIECE (1u << 20)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An LRU cache of embedding rows in the file's format (spec Phase 8, strategy B). One mapping; allocates
- * nothing afterwards. One thread at a time. */
+/* An LRU cache of embedding rows in the file's format. One mapping; allocates nothing afterwards. One thread
+ * at a time. */
 #ifndef QSF_FORWARD_OPS_ROWCACHE_H
 #define QSF_FORWARD_OPS_ROWCACHE_H
 

@@ -103,8 +103,12 @@ cgroup_swap() {
     awk '$1 == "swap" { print $2 }' "$cg/memory.stat"; } 2>/dev/null |
         awk '$1 > m { m = $1 } END { printf "%.1f\n", m / 1048576 }'
 }
-cgroup_close() {
-    [ -z "$cg" ] || rmdir "$cg" 2>/dev/null || { sleep 0.2; rmdir "$cg"; }
+cgroup_close() { # its last process may not be gone yet
+    tries=1200
+    [ -z "$cg" ] || until rmdir "$cg" 2>/dev/null || [ $tries = 0 ]; do
+        tries=$((tries - 1))
+        sleep 0.05
+    done
     cg=
 }
 

@@ -70,7 +70,7 @@ refuses 2 'only one of' --render chatml --tokenize model.gguf
 # shellcheck disable=SC3045 # every sh of Linux supports -t and -v
 harm() { # TEMPLATE
     printf '%s' "$1" >"$work/t.jinja"
-    printf '{"x": "a", "l": [1, 2]}\n' | (ulimit -t 20; [ -n "${QSF_SAN-}" ] ||
+    printf '{"x": "a", "l": [1, 2]}\n' | (ulimit -t 100; [ -n "${QSF_SAN-}" ] ||
         ulimit -v 2000000; exec "$run" --render "$work/t.jinja") >"$work/out" 2>"$work/err" ||
         { cat "$work/err"; fail "a template ended the program: $(head -c 80 "$work/t.jinja")"; }
     grep -q '^{"error": "' "$work/out" ||

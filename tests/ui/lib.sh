@@ -154,7 +154,8 @@ see_gone() {
     early "$1" gone
     wait_for off_screen "$1" || { fail "/$1/ stays on the screen"; return 1; }
 }
-not_see() { if screen | grep -qE -- "$1"; then screen; fail "/$1/ on the screen"; fi; }
+# not_see EXPRESSION: no line matches once the frame that was seen is whole: its upper lines arrive first.
+not_see() { wait_for off_screen "$1" || fail "/$1/ on the screen"; }
 # see_shell: after ^Z, until the interactive shell of the window, whose prompt is "shell> ", has the terminal
 # again: what is typed before that may be lost.
 shell_has_terminal() {

@@ -42,6 +42,7 @@ file=$big short=$(words 12) type=f16
 resident "$short"
 least=$(least_budget --kv-type f16 "$big") || fail "1 MB was not refused with exit 4"
 [ -n "$least" ] || { cat "$work/err"; fail "the refusal does not end with the smallest budget"; finish; }
+least=$(sure "$least")
 ask "$least" "$short"
 expect 4 'smallest budget that works' "$run" -n 1 -p a --kv-type f16 --ram-budget $((least - less)) "$big"
 for i in $(seq 0 $((steps - 1))); do
@@ -65,7 +66,7 @@ done
 # shellcheck disable=SC2086
 for way in "--io uring --slots 1" "--io pread --slots 4" "--io mmap --pin 0" "-t 3"; do
     tight=$(least_budget --kv-type f16 $way "$big")
-    ask "${tight:-1}" "$short" $way
+    ask "$(sure "${tight:-1}")" "$short" $way
 done
 
 # A long prompt; its context is given, so it is not lowered.
@@ -73,7 +74,7 @@ text=$(words $long)
 ctx=$((long + 100))
 resident "$text" -c $ctx
 [ "$(number prompt_tokens)" -ge $long ] || fail "the long prompt has $(number prompt_tokens) tokens"
-tight=$(least_budget --kv-type f16 -c $ctx "$big")
+tight=$(sure "$(least_budget --kv-type f16 -c $ctx "$big")")
 # At the smallest budget one slot of a few kilobytes serves every pass, which takes a minute for such a
 # prompt; so one MB more.
 for budget in $((${tight:-1} + 1)) $((big_mb * 60 / 100)); do
@@ -99,7 +100,7 @@ for keys in "tied=1 type=q4_k layers=4" "tied=1 type=f16 layers=1 vocab=16000" \
     "$maker" "$file" $keys || fail "mkbig $keys"
     mb=$(($(wc -c <"$file") / 1048576 + 1))
     resident "$short"
-    tight=$(least_budget --kv-type f16 "$file")
+    tight=$(sure "$(least_budget --kv-type f16 "$file")")
     # A sanitizer build is larger than these files: then some of the budgets are too small.
     for budget in "${tight:-1}" $(((${tight:-1} + mb) / 2)) "$mb" $((mb + 20)); do
         [ "$budget" -lt "${tight:-1}" ] || ask "$budget" "$short"
@@ -115,7 +116,7 @@ tight=$(least_budget -c $ctx "$big")
 [ "${tight:-0}" -lt "${roomy:-0}" ] || fail "types with fewer bits save nothing: $tight MB, $roomy MB"
 ask $((2 * big_mb + 200)) "$short" -c $ctx
 [ "$(answer_types)" = f16/f16 ] || fail "$(answer_types) with everything resident"
-ask "${tight:-1}" "$short" -c $ctx
+ask "$(sure "${tight:-1}")" "$short" -c $ctx
 chosen=$(answer_types)
 [ "$chosen" != f16/f16 ] || fail "f16 at the smallest budget"
 grep -q 'KV cache .* instead of f16' "$work/err" ||

@@ -23,7 +23,7 @@ echo '{"messages": [{"role": "user", "content": "abc def ghi?"}, {"role": "assis
     fail "the calibration changed nothing"
 expect 2 'text.txt: the output is an input file' "$convert" -q 3bit --calibration text.txt m.gguf text.txt
 expect 4 'smallest budget that works' "$convert" --calibration text.txt --ram-budget 1 m.gguf c.qsf
-least=$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' err)
+least=$(sure "$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' err)")
 "$convert" -q 3bit --calibration text.txt --ram-budget "${least}M" --quiet m.gguf b.qsf &&
     cmp -s a.qsf b.qsf || fail "other bytes with $least MB"
 { printf '\377\376' && sed 's/./&\n/g' text.txt | tr '\n' '\000' &&

@@ -30,7 +30,7 @@ calibrate() {
         { fail "$1: $(cat err)"; return; }
     py weighted.py "$1.json" "$1" "$4" 2>err || fail "$1: $(tail -n 1 err)"
     "$convert" -q $2 --calibration text.txt -t 2 --ram-budget 1 "$3" b.qsf >out 2>err
-    least=$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' err)
+    least=$(sure "$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' err)")
     "$convert" -q $2 --calibration text.txt -t 2 --ram-budget "${least}M" --quiet "$3" b.qsf 2>err ||
         fail "$1: $(cat err)"
     cmp -s a.qsf b.qsf || fail "$1: other bytes with two threads and $least MB"

@@ -33,7 +33,8 @@ for how in lz4 $ways; do
     "$convert" --verify $how.qsf | grep -q '5 of them compressed' || fail "$how: --verify"
     "$convert" --verify - <$how.qsf >/dev/null || fail "$how: --verify -"
     least=$(least_budget --kv-type f16 $how.qsf)
-    ask "${least:-1}" $how.qsf
+    least=$(sure "${least:-1}")
+    ask "$least" $how.qsf
     [ "$text" = "$whole" ] || fail "$how: another answer at $least MB"
     [ $how = lz4 ] || continue
     ask $((least + 2)) $how.qsf

@@ -43,7 +43,7 @@ expect 0 'there is no draft model, so there are no drafts' "$run" "$tiny" -p a -
 # ---- the model streams, the draft model does not
 big_model
 "$mktiny" "$work/draft.gguf" vocab=2000 hidden=128 heads=4 ffn=256 layers=4 || fail "mktiny"
-least=$(least_budget "$big" -c 256 --kv-type f16)
+least=$(sure "$(least_budget "$big" -c 256 --kv-type f16)")
 ask "$big" --speculate off --ram-budget "$(mb 60)" -n 12
 plain=$text
 threads=1

@@ -26,6 +26,10 @@ clang_many() {
     grep -q '^"[^"]*" "-cc1" ' "$script"
 }
 
+# sure MB: a budget that another process has named. The memory of a program before it plans differs from run
+# to run, with sanitizers by more than what that figure has in reserve (src/plan/pricing.c).
+sure() { if [ -n "${QSF_SAN-}" ]; then echo $(($1 + 3)); else echo "$1"; fi; }
+
 # make_static: make static for the tests that need it, of which one at a time runs it. Its output is in
 # $work/log. False where packaging/static-libs cannot build the libraries that have no static form here.
 make_static() {

@@ -122,7 +122,7 @@ least=$(least_budget "$work/deep.gguf" --kv-type f16 --lora "$wide")
 [ $((least * 1048576)) -lt $(($(wc -c <"$wide") + $(least_budget "$work/deep.gguf" --kv-type f16) * 1048576)) ] ||
     fail "an adapter takes all its memory at the smallest budget, $least MB"
 whole=$(answer "$work/deep.gguf" -p 'a b c' --kv-type f16 --lora "$wide" --ram-budget 1G)
-[ "$(answer "$work/deep.gguf" -p 'a b c' --kv-type f16 --lora "$wide" --ram-budget "$least")" = "$whole" ] ||
+[ "$(answer "$work/deep.gguf" -p 'a b c' --kv-type f16 --lora "$wide" --ram-budget "$(sure "$least")")" = "$whole" ] ||
     fail "other tokens with a smaller budget"
 [ "$(answer "$work/deep.gguf" -p 'a b c' --ram-budget 1G)" != "$whole" ] || fail "wide.gguf changes nothing"
 

@@ -114,7 +114,7 @@ cat "$work/piped" | "$run" --ram-budget "$some" --eviction-policy sliding -n 1 "
 [ $? = 4 ] || fail "a long text from a pipe: not exit 4"
 works=$(sed -n '$s/^smallest budget that works: \([0-9]*\) MB$/\1/p' "$work/err")
 [ -n "$works" ] || { cat "$work/err"; fail "a refused text from a pipe names no budget"; }
-cat "$work/piped" | "$run" --ram-budget "${works:-1}" -n 1 "$tiny" >"$work/out" 2>"$work/err"
+cat "$work/piped" | "$run" --ram-budget "$(sure "${works:-1}")" -n 1 "$tiny" >"$work/out" 2>"$work/err"
 [ $? = 5 ] || { cat "$work/err"; fail "the budget named for a text from a pipe does not read it"; }
 rm "$work/piped"
 # Neither may the headers of a model take more than the budget, or 64 MB if that is less.

@@ -30,6 +30,7 @@ within() {
     mb=$(sed -n '$s/^smallest budget that works: \([0-9]*\) MB$/\1/p' "$work/err")
     [ $got = 4 ] && [ -n "$mb" ] || { cat "$work/err"; fail "$vocab: a budget of 1 MB: status $got"; return; }
     [ ! -s "$work/out" ] || fail "$vocab: a refusal wrote ids"
+    mb=$(sure "$mb")
     "$run" --tokenize --ram-budget "$mb" "$@" "$vocab" <"$text" >"$work/pipe" 2>"$work/err" &
     pid=$!
     if head -c 1 <&3 >/dev/null && [ -z "${QSF_SAN-}" ]; then # more follows than a pipe holds

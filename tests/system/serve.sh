@@ -45,7 +45,7 @@ done
 expect 2 '^qsf-serve: .*--model-name: the name is empty' "$serve" --model-name '' guide
 expect 3 '^qsf-serve: .*no-such-model' "$serve" ./no-such-model.gguf
 expect 4 'smallest budget that works' "$serve" --ram-budget 1 guide
-least=$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' "$work/err")
+least=$(sure "$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' "$work/err")")
 rm -f "$work/first"
 "$serve" --no-config --listen 127.0.0.1:0 --ram-budget "${least:-1}" guide >"$work/first" 2>"$work/err" &
 pid=$!
@@ -65,7 +65,7 @@ keeps() { # BUDGET: the one that its notice names
     sed -n 's/.*--ram-budget \([0-9]*\) keeps them in RAM$/\1/p' "$work/err"
 }
 one=$(keeps "${least:-1}") two=$(keeps $((${least:-1} + 2)))
-[ -n "$one" ] && [ $((${two:-$one} - one)) -le 1 ] && [ $((one - ${two:-$one})) -le 1 ] ||
+[ -n "$one" ] && [ $((${two:-$one} - one)) -le "$(sure 1)" ] && [ $((one - ${two:-$one})) -le "$(sure 1)" ] ||
     fail "$one MB keep the weights in RAM, or $two"
-[ -z "$(keeps "${one:-1}")" ] || { cat "$work/err"; fail "$one MB do not keep the weights in RAM"; }
+[ -z "$(keeps "$(sure "${one:-1}")")" ] || { cat "$work/err"; fail "$one MB do not keep the weights in RAM"; }
 finish

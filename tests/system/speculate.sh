@@ -68,7 +68,7 @@ grep -q '"accepted": {"lookup": \[' "$work/out" || fail "no accepted in --bench"
 
 # ---- long: 200 prompts, budgets, threads
 if [ -n "${QSF_TEST_QUICK-}" ]; then finish; fi
-least=$(least_budget "$guide")
+least=$(sure "$(least_budget "$guide")")
 tokens=40
 sed -n 's/^  \(.*[a-z].*\)/\1/p' "$QSF_SRCDIR"/tools/guide/facts/*.txt | tr -d '{}|' | awk 'NR % 7 == 1' | head -n 200 >"$work/prompts"
 n=0
@@ -77,7 +77,7 @@ while read -r prompt; do
     case $((n % 4)) in
     0) budget=$least ;;
     1) budget=$((least + 3)) ;;
-    2) budget=40 ;;
+    2) budget=$(mb 40) ;;
     *) budget=auto ;;
     esac
     compare -p "$prompt $prompt" --ram-budget $budget -t $((n / 4 % 2 + 1)) --temperature $((n / 8 % 2)) --ignore-eos

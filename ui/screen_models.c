@@ -9,7 +9,8 @@
 #include "ui/screen.h"
 #include "ui/server_models.h"
 
-#define WAIT_SECONDS 1.0 /* for the first model, at the start */
+/* For the first model, at the start: the search takes seconds on a busy machine or a slow disk. */
+#define WAIT_SECONDS 10.0
 
 static void start_scan(UiScreen *s, const char *only) {
     UiApp *a = s->app;

@@ -88,7 +88,12 @@ typedef struct QSFRequest {
                           has branch_id, and continues after it; 0 = none. Not with continue_last. The events
                           have its text from its beginning, and its tokens count as generated */
     int32_t branch_id; /* a token of the vocabulary */
-    bool score; /* the last message, an answer, is evaluated for qsf_worker_tokens; nothing is generated */
+    bool score; /* the last message, an answer, is evaluated for qsf_worker_tokens; nothing is generated. With
+                   raw: all tokens of the only message but the first are, and only `scored` has them */
+    /* With score: called by the engine's thread for each token that is evaluated, in their order; with raw
+     * also for the first token, whose p is -1. It may call qsf_worker_token_text. NULL = none. */
+    void (*scored)(void *arg, const QSFToken *token);
+    void *scored_arg;
     /* With score: the tokens of the answer (qsf_worker_token_ids), or NULL: those that its text has. */
     const int32_t *tokens;
     size_t n_tokens;
@@ -228,28 +233,6 @@ const char *qsf_stop_name(QSFStop s);
 
 /* ---- tokens of the last answer ---------------------------------------------------------------- */
 
-#define QSF_CANDIDATES      8      /* of each token of an answer */
-#define QSF_CANDIDATES_MOST 20     /* of an engine that is asked for more (QSFSettings.candidates) */
-#define QSF_TOKENS_KNOWN    16384u /* tokens of an answer that can be a branch; later ones are not kept */
-#define QSF_TOKENS_ROWS     2048u  /* of these, the last ones have rows */
-
-typedef struct QSFCandidate {
-    int32_t id;
-    float p;
-} QSFCandidate;
-
-/* A token of an answer. Probabilities are those of the model itself: at temperature 1, without penalties and
- * filters. The token that ended the answer is the last one; it has no text. */
-typedef struct QSFToken {
-    int32_t id;
-    float p;                          /* of this token */
-    float entropy;                    /* of all tokens at this place, in bits */
-    uint32_t text_end, reasoning_end; /* bytes of the answer and of its reasoning up to the end of this token.
-                                         Text that was held back belongs to the token that completed it */
-    uint32_t n;                       /* candidates */
-    QSFCandidate top[QSF_CANDIDATES_MOST]; /* (n) the likeliest tokens, likeliest first */
-} QSFToken;
-
 /* The known tokens: of the last answer, also while it is written, until something else is evaluated. */
 typedef struct QSFTokens {
     uint64_t request;  /* that wrote or evaluated the answer; 0 = no tokens are known */
@@ -264,7 +247,8 @@ uint32_t qsf_worker_token_rows(QSFWorker *w, uint32_t first, QSFToken *out, uint
 uint32_t qsf_worker_token_ids(QSFWorker *w, uint32_t first, int32_t *out, uint32_t max);
 /* Writes the bytes of a token to dst, at most cap of them: they may be a part of a UTF-8 sequence. Returns
  * their full number; *special (may be NULL): it is a control token, whose name this is. 0 for an id outside
- * the vocabulary, and while no model is loaded. Owner's thread; fast. */
+ * the vocabulary, and while no model is loaded. Owner's thread, and that of the engine in a function that it
+ * calls; fast. */
 size_t qsf_worker_token_text(QSFWorker *w, int32_t id, char *dst, size_t cap, bool *special);
 
 /* ---- why a token was chosen ---- */

@@ -189,6 +189,30 @@ void qsf_settings_take(QSFSettings *dst, const QSFSettings *src, unsigned flags)
  * are MB; all units are powers of 1024. false when malformed or out of range. */
 bool qsf_parse_size(const char *text, uint64_t *bytes, uint32_t *percent);
 
+/* ---- a token, and what the model said about it (qsf_engine.h) ---- */
+
+#define QSF_CANDIDATES      8      /* of each token of an answer */
+#define QSF_CANDIDATES_MOST 20     /* of an engine that is asked for more (QSFSettings.candidates) */
+#define QSF_TOKENS_KNOWN    16384u /* tokens of an answer that can be a branch; later ones are not kept */
+#define QSF_TOKENS_ROWS     2048u  /* of these, the last ones have rows */
+
+typedef struct QSFCandidate {
+    int32_t id;
+    float p;
+} QSFCandidate;
+
+/* A token of an answer. Probabilities are those of the model itself: at temperature 1, without penalties and
+ * filters. The token that ended the answer is the last one; it has no text. */
+typedef struct QSFToken {
+    int32_t id;
+    float p;                          /* of this token */
+    float entropy;                    /* of all tokens at this place, in bits */
+    uint32_t text_end, reasoning_end; /* bytes of the answer and of its reasoning up to the end of this token.
+                                         Text that was held back belongs to the token that completed it */
+    uint32_t n;                       /* candidates */
+    QSFCandidate top[QSF_CANDIDATES_MOST]; /* (n) the likeliest tokens, likeliest first */
+} QSFToken;
+
 #ifdef __cplusplus
 }
 #endif

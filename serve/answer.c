@@ -72,26 +72,44 @@ static QSFRequest request_of(const ServeAnswer *a, const ServeRequest *r) {
                          .grammar_len = r->grammar_len };
 }
 
-void serve_answer_begin(ServeAnswer *a, ServeJob *job) {
-    QSFWorker *w = a->server->worker;
-    ServeRequest *r = &job->request;
-    a->job = job;
-    a->cancelled = false;
-    a->row = a->text_end = a->reasoning_end = 0;
-    job->began_ns = qsf_now_ns();
-    qsf_worker_model_defaults(w, &r->settings);
-    qsf_worker_set_params(w, &r->settings.params);
-    const QSFRequest q = request_of(a, r);
-    a->id = qsf_worker_submit(w, &q);
+/* Before the prompt is answered, its own tokens are evaluated for their logprobs. */
+static QSFRequest scoring_of(ServeAnswer *a, const ServeRequest *r) {
+    return (QSFRequest){ .messages = r->messages,
+                         .n_messages = 1,
+                         .raw = true,
+                         .score = true,
+                         .scored = serve_logprobs_scored,
+                         .scored_arg = a };
+}
+
+/* The engine, which is idle, has the request then; or the job has ended with an error. */
+static void submit(ServeAnswer *a) {
+    ServeJob *job = a->job;
+    const QSFRequest q = a->scoring ? scoring_of(a, &job->request) : request_of(a, &job->request);
+    a->id = qsf_worker_submit(a->server->worker, &q);
     if (a->id == 0) {
         fail(a, 500, NULL, "out of memory");
         return;
     }
     lock(a);
-    if (r->echo) qsf_strbuf_add(&job->text, r->messages[0].content, r->messages[0].len);
-    job->shown = job->text.len;
-    serve_job_drop_body(job);
+    if (!a->scoring) serve_job_drop_body(job);
     unlock(a);
+}
+
+void serve_answer_begin(ServeAnswer *a, ServeJob *job) {
+    ServeRequest *r = &job->request;
+    a->job = job;
+    a->cancelled = false;
+    a->scoring = r->echo && r->logprobs;
+    a->row = a->text_begin = a->text_end = a->reasoning_end = 0;
+    job->began_ns = qsf_now_ns();
+    qsf_worker_model_defaults(a->server->worker, &r->settings);
+    qsf_worker_set_params(a->server->worker, &r->settings.params);
+    lock(a);
+    if (r->echo) qsf_strbuf_add(&job->text, r->messages[0].content, r->messages[0].len);
+    job->shown = a->echoed = job->text.len;
+    unlock(a);
+    submit(a);
 }
 
 /* ---- events ---- */
@@ -159,9 +177,17 @@ static void count(ServeAnswer *a, const QSFEvent *e) {
     report(a, "answer", line);
 }
 
+/* The prompt has its logprobs. */
+static void take_scored(ServeAnswer *a) {
+    a->scoring = false;
+    a->text_begin = (uint32_t)a->echoed;
+    a->text_end = 0;
+    submit(a);
+}
+
 static void take_done(ServeAnswer *a, const QSFEvent *e) {
     ServeJob *job = a->job;
-    const bool ended = e->stop == QSF_STOP_EOS || e->stop == QSF_STOP_STRING;
+    const bool ended = !a->scoring && (e->stop == QSF_STOP_EOS || e->stop == QSF_STOP_STRING);
     QSFStats st;
     qsf_worker_stats(a->server->worker, &st);
     if (ended) serve_slots_answered(a->slots, qsf_strbuf_str(&job->text), job->text.len);
@@ -169,7 +195,7 @@ static void take_done(ServeAnswer *a, const QSFEvent *e) {
     job->end = (ServeEnd){ .finish = ended ? "stop" : "length",
                            .prompt_tokens = e->prompt_tokens,
                            .cached_tokens = e->reused_tokens,
-                           .tokens = e->tokens,
+                           .tokens = a->scoring ? 0 : e->tokens,
                            .reasoning_tokens = e->reasoning_tokens,
                            .seed = e->seed,
                            .prompt_tps = st.prefill_tps,
@@ -229,7 +255,7 @@ static void fail_request(ServeAnswer *a, const char *message) {
 
 /* Before a token was generated, what fails is the prompt: its template, its grammar, its length. */
 static void take_error(ServeAnswer *a, const QSFEvent *e) {
-    const bool prompt = a->job->text.len == 0 && a->job->reasoning.len == 0 && !e->own;
+    const bool prompt = a->job->text.len == a->echoed && a->job->reasoning.len == 0 && !e->own;
     switch (e->code) {
     case QSF_E_CONTEXT: fail(a, 400, "context_length_exceeded", e->text); break;
     case QSF_E_BUDGET: fail_budget(a, e); break;
@@ -246,6 +272,10 @@ void serve_answer_event(ServeAnswer *a, const QSFEvent *e) {
     case QSF_EVENT_TEXT:
     case QSF_EVENT_REASONING: take_text(a, e); break;
     case QSF_EVENT_DONE:
+        if (a->scoring && !a->job->request.no_answer && e->stop != QSF_STOP_INTERRUPTED) {
+            take_scored(a);
+            break;
+        }
         serve_logprobs_add(a);
         take_done(a, e);
         break;

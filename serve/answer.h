@@ -14,8 +14,11 @@ typedef struct ServeAnswer {
     ServeJob *job;                    /* NULL: none */
     uint64_t id;                      /* of qsf_worker_submit */
     bool cancelled;                   /* qsf_worker_cancel was called for it */
+    size_t echoed;                    /* bytes of the prompt that the text begins with */
+    bool scoring;                     /* the prompt is evaluated for its logprobs; then it is answered */
     uint32_t row;                     /* next token of the answer for logprobs */
     uint32_t text_end, reasoning_end; /* of the row before */
+    uint32_t text_begin; /* bytes of the text before the answer, or the first token of the prompt */
 } ServeAnswer;
 
 /* Gives the job to the engine, which is idle; if that fails the job has ended with an error. */
@@ -29,5 +32,7 @@ void serve_answer_deliver(ServeAnswer *a);
 
 /* Adds the tokens that the answer has now and did not have before. */
 void serve_logprobs_add(ServeAnswer *a);
+/* Adds the next token of the prompt (QSFRequest.scored; arg: the ServeAnswer). The engine's thread. */
+void serve_logprobs_scored(void *arg, const QSFToken *t);
 
 #endif

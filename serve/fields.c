@@ -126,7 +126,8 @@ static bool read_max_tokens(ServeReader *rd, const Field *f) {
     ServeRequest *r = rd->r;
     uint32_t n;
     (void)f;
-    if (!serve_reader_count(rd, 1, 1000000000, &n)) return false;
+    if (!serve_reader_count(rd, r->chat ? 1 : 0, 1000000000, &n)) return false;
+    r->no_answer = n == 0;
     if (!r->max_tokens_set || (int32_t)n < r->settings.params.max_tokens)
         r->settings.params.max_tokens = (int32_t)n;
     return r->max_tokens_set = true;

@@ -57,7 +57,32 @@ static void put_text(ServeAnswer *a, const QSFToken *t) {
         qsf_strbuf_addf(&b[2], ": %.6f", logprob(t->top[i].p));
     }
     qsf_strbuf_adds(&b[2], "}, ");
-    qsf_strbuf_addf(&b[3], "%u, ", a->text_end);
+    qsf_strbuf_addf(&b[3], "%u, ", a->text_begin + a->text_end);
+}
+
+/* The first token of a text has no probability. */
+static void put_first(ServeAnswer *a, const QSFToken *t) {
+    QsfStrbuf *b = a->job->logprobs;
+    bool special;
+    const size_t len = qsf_worker_token_text(a->server->worker, t->id, NULL, 0, &special);
+    put_name(a->server->worker, &b[0], t->id);
+    qsf_strbuf_adds(&b[0], ", ");
+    qsf_strbuf_adds(&b[1], "null, ");
+    qsf_strbuf_adds(&b[2], "null, ");
+    qsf_strbuf_adds(&b[3], "0, ");
+    a->text_begin = special ? 0 : (uint32_t)len;
+}
+
+void serve_logprobs_scored(void *arg, const QSFToken *t) {
+    ServeAnswer *a = arg;
+    pthread_mutex_lock(&a->server->lock);
+    if (t->p < 0)
+        put_first(a, t);
+    else
+        put_text(a, t);
+    a->text_end = t->text_end;
+    (void)serve_job_charge(a->job);
+    pthread_mutex_unlock(&a->server->lock);
 }
 
 /* Is it a token of the answer: not of its reasoning, and not the one that ended it? */
@@ -72,7 +97,7 @@ void serve_logprobs_add(ServeAnswer *a) {
     QSFToken rows[ROWS];
     QSFTokens known;
     uint32_t n;
-    if (!a->job->request.logprobs) return;
+    if (!a->job->request.logprobs || a->scoring) return;
     qsf_worker_tokens(a->server->worker, &known);
     if (known.request != a->id) return; /* still those of another answer */
     while ((n = qsf_worker_token_rows(a->server->worker, a->row, rows, ROWS)) > 0) {

@@ -25,8 +25,9 @@ static bool check(ServeReader *rd) {
         return serve_error_set(rd->error, 400, NULL, "top_logprobs", "top_logprobs needs logprobs");
     if (r->usage && !r->stream)
         return serve_error_set(rd->error, 400, NULL, "stream_options", "stream_options needs stream");
-    if (r->echo && r->logprobs)
-        return serve_error_set(rd->error, 400, NULL, "echo", "echo and logprobs cannot be combined");
+    if (r->no_answer && !(r->echo && r->logprobs))
+        return serve_error_set(rd->error, 400, NULL, "max_tokens",
+                               "max_tokens: 0 is for echo with logprobs; expected 1 or more");
     if (r->call != NULL && r->tools == NULL)
         return serve_error_set(rd->error, 400, NULL, "tool_choice", "tool_choice needs tools");
     if (r->call != NULL && r->continue_last)

@@ -26,6 +26,7 @@ typedef struct ServeRequest {
     bool continue_last;    /* continue the last message */
     uint8_t thought;       /* QSF_THOUGHT_* of its reasoning; MARKED: what its content says */
     bool echo;             /* the text of an answer begins with the prompt */
+    bool no_answer;        /* max_tokens 0: only the logprobs of the prompt are wanted */
     QSFSettings settings;  /* the server's, with what the request changes */
     uint8_t grammar_kind;  /* QSFGrammarKind */
     const char *grammar;   /* (grammar_len), in the body or static */

@@ -35,6 +35,8 @@ typedef struct QsfRequestCopy {
     bool score;            /* then continue_last, too */
     const int32_t *tokens; /* (n_tokens) as QSFRequest.tokens; 0 = none */
     size_t n_tokens;
+    void (*scored)(void *arg, const QSFToken *token); /* as QSFRequest.scored */
+    void *scored_arg;
 } QsfRequestCopy;
 
 /* Is r valid? false when r, or an array or string that it needs, is NULL. */

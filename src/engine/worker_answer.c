@@ -75,7 +75,11 @@ static void on_reasoning_cut(void *arg, uint32_t tokens) {
 
 static void on_why(void *arg, const QSFWhy *why) { qsf_answer_tokens_why(&((QSFWorker *)arg)->tokens, why); }
 
-static void on_token(void *arg, const QSFToken *t) { qsf_answer_tokens_add(&((QSFWorker *)arg)->tokens, t); }
+static void on_token(void *arg, const QSFToken *t) {
+    QSFWorker *w = arg;
+    qsf_answer_tokens_add(&w->tokens, t);
+    if (w->scoring != NULL && w->scoring->scored != NULL) w->scoring->scored(w->scoring->scored_arg, t);
+}
 
 static void on_between(void *arg) { qsf_worker_do_pending_replan(arg); }
 
@@ -225,7 +229,7 @@ static void publish_exact(QSFWorker *w, const Asked *q, const QsfGeneration *g) 
 static void begin_tokens(QSFWorker *w, const Asked *q) {
     const uint32_t same = qsf_answer_tokens_match(&w->tokens, q->ids.data, q->ids.n);
     if (q->r->score)
-        qsf_answer_tokens_begin(&w->tokens, w->running, 0, false);
+        qsf_answer_tokens_begin(&w->tokens, q->r->raw ? 0 : w->running, 0, false);
     else if (q->r->branch > 0)
         qsf_answer_tokens_begin(&w->tokens, w->running, q->begun, false);
     else if (!q->r->continue_last)
@@ -295,6 +299,10 @@ static void end_answer(QSFWorker *w, const QsfGeneration *out) {
 /* Tokens with another text are those of another answer: the template may change it, or the vocabulary. */
 static int check_scored(QSFWorker *w, const Asked *q, const QsfGeneration *out, QsfErr *err) {
     const QsfMsg *last = &q->r->messages[q->r->n_messages - 1];
+    if (q->r->raw) { /* these are of no answer */
+        qsf_answer_tokens_begin(&w->tokens, 0, 0, false);
+        return QSF_OK;
+    }
     const bool given = q->r->n_tokens > 0, stopped = out->stop == QSF_STOP_INTERRUPTED;
     const bool same = out->text_bytes == last->len || (given && out->text_bytes > last->len);
     if (stopped || !same) qsf_answer_tokens_begin(&w->tokens, 0, 0, false);
@@ -329,7 +337,11 @@ static void answer(QSFWorker *w, const Asked *q) {
                            qsf_timeline_reusable(&w->timeline, ids->data, ids->n), p.max_tokens);
     begin_tokens(w, q);
     const uint64_t reserved = w->rt.hold_reserved;
+    w->scoring = r->score ? r : NULL;
+    if (r->score && r->raw && r->scored != NULL)
+        r->scored(r->scored_arg, &(QSFToken){ .id = ids->data[0], .p = -1 });
     int rc = qsf_timeline_generate(&w->timeline, &g, &out, &err);
+    w->scoring = NULL;
     const bool ended = r->score ? q->begun > 0 && qsf_runtime_ends(&w->rt, ids->data[ids->n - 1])
                                 : out.stop == QSF_STOP_EOS;
     qsf_answer_tokens_end(&w->tokens, out.text_bytes, out.reasoning_bytes, rc == QSF_OK && ended);
@@ -383,8 +395,12 @@ static int begin_score(QSFWorker *w, Asked *q, QsfErr *err) {
     QsfIds ids = { 0 };
     QsfThinkPrompt where;
     size_t same = 0;
-    if (before.n_messages == 0)
+    if (before.n_messages == 0 || q->ids.n == 0)
         return qsf_err_set(err, QSF_E_USAGE, "there is no answer whose tokens can be evaluated");
+    if (q->r->raw) {
+        q->begun = (uint32_t)q->ids.n - 1;
+        return QSF_OK;
+    }
     before.n_messages--;
     before.continue_last = false;
     int rc = encode(w, &before, &ids, &where, err);

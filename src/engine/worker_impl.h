@@ -94,9 +94,10 @@ struct QSFWorker {
     QsfRuntime rt;
     QsfTimeline timeline;
     char *path;
-    char *stale;         /* path of a model that must be reloaded before the next answer; NULL = none */
-    uint64_t running;    /* id of the request; 0 = none */
-    uint32_t unreported; /* tokens not yet reported in a text event */
+    char *stale; /* path of a model that must be reloaded before the next answer; NULL = none */
+    const QsfRequestCopy *scoring; /* whose function gets the tokens; engine thread only */
+    uint64_t running;              /* id of the request; 0 = none */
+    uint32_t unreported;           /* tokens not yet reported in a text event */
     QsfWorkerSnapshot snap;
     uint32_t ahead_from; /* positions of the KV cache that were not evaluated ahead, if there are more */
 };

@@ -120,6 +120,26 @@ def test_fields(s):
     _, got, _ = s.ask("/v1/completions", {"prompt": "The temperature", "temperature": 0, "logprobs": 2})
     parts = got["choices"][0]["logprobs"]
     check("".join(parts["tokens"]) == got["choices"][0]["text"], "logprobs of a completion", got)
+    # The prompt's own tokens, as clients that measure likelihoods ask for them: those of an answer again.
+    again = "The temperature" + got["choices"][0]["text"]
+    for most in (0, 1):
+        _, scored, _ = s.ask("/v1/completions", {"prompt": again, "temperature": 0, "logprobs": 2, "echo": True,
+                             "max_tokens": most})
+        rows = scored["choices"][0]["logprobs"]
+        n = len(rows["tokens"]) - most
+        check(scored["choices"][0]["text"].startswith(again) and "".join(rows["tokens"]) ==
+              scored["choices"][0]["text"], "tokens of a prompt", scored)
+        check(rows["token_logprobs"][0] is None and rows["top_logprobs"][0] is None and
+              all(len(t) == 2 for t in rows["top_logprobs"][1:]), "the first token of a prompt", rows)
+        check(rows["text_offset"] == [len("".join(rows["tokens"][:i])) for i in range(n + most)],
+              "text_offset of a prompt", rows)
+        same = len(parts["tokens"])
+        check(rows["tokens"][n - same:n] == parts["tokens"] and all(abs(a - b) < 1e-3 for a, b in
+              zip(rows["token_logprobs"][n - same:n], parts["token_logprobs"])), "logprobs of a prompt", rows, parts)
+        check(scored["usage"]["completion_tokens"] == most and scored["usage"]["prompt_tokens"] == n,
+              "usage of a prompt", scored)
+    status, _, _ = s.ask("/v1/completions", {"prompt": "a", "max_tokens": 0})
+    check(status == 400, "max_tokens 0 without echo", status)
     check(len({len(parts[k]) for k in parts}) == 1 and parts["text_offset"][0] == 0, "their arrays", parts)
     ids = subprocess.run([BUILD + "/qsf-run", "--no-config", "--tokenize", "--no-bos", "guide"],
                          input=text.split()[0], capture_output=True, text=True, check=True)

@@ -80,7 +80,7 @@ see 'STATE   writing'
 keys '/lora add none.gguf' Enter # a longer path breaks the line elsewhere
 see 'cannot open'
 not_see 'lora none.gguf'
-keys "/lora add $at/b.gguf" Enter
+keys '/lora add at/b.gguf' Enter
 see 'lora a.gguf:0.5 -> a.gguf:0.5,b.gguf'
 see 'takes effect with the next answer'
 keys '/lora remove 1' Enter
@@ -89,14 +89,14 @@ keys C-c
 see 'STATE   ready'
 keys '/lora' Enter
 see '1  scale 1'
-see 'at/b.gguf'
+see ' lora b\.gguf$' # /lora names the whole path, in as many lines as it needs
 size 80 24
 see 'lora b.gguf'
-keys "/lora add $at/bi" Tab
+keys '/lora add at/bi' Tab
 see 'at/bias.gguf'
 keys C-u
 keys "/model '$work/other.gguf'" Enter
-see 'to use the model without it: /lora off'
+see 'without' # to use the model without it: /lora off; with a long path on several lines
 see 'ready'
 keys C-d
 finish

@@ -149,7 +149,7 @@ keys Escape
 see 'QSF guide is ready'
 keys C-d
 see '^rc=0'
-start 80 24 "'$chat' --no-save '$work/more'"
+start 80 24 "cd '$work' && '$chat' --no-save ./more"
 see "^ Models in .*more"
 keys Escape C-d
 see '^rc=0'
@@ -167,7 +167,7 @@ see 'not a model'
 see '^ qsf-chat +no model +[0-9]'
 keys C-d
 see '^rc='
-start 80 24 "'$chat' --no-save '$work/more'"
+start 80 24 "cd '$work' && '$chat' --no-save ./more"
 see "^ Models in .*more"
 see '^> extra'
 see '^ 1 of 2 '

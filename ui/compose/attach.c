@@ -268,11 +268,22 @@ static void say_sum(UiApp *a, size_t typed, UiBuf *shown) {
     if (!a->full_screen && typed > 0) ui_app_say(a, UI_NOTICE, "%s", text);
 }
 
+/* It may be meant as text, so it is sent. */
+static void say_missing(UiApp *a, const char *text, size_t len) {
+    UiMentions m = { .text = text, .len = len };
+    while (ui_mention_next(&m)) {
+    }
+    if (m.missing_len > 0 && m.missing_len <= 200)
+        ui_app_say(a, UI_NOTICE, "there is no file %.*s: it is sent as text", (int)m.missing_len,
+                   text + m.missing);
+}
+
 bool ui_attach_expand(UiApp *a, const char *text, size_t len, size_t typed, UiBuf *out, UiBuf *shown) {
     const UiAttach *at = &a->attach;
     ui_attach_look(a, text, typed);
     const size_t n_typed = at->n;
     ui_attach_look(a, text, len);
+    if (!is_command(text, typed)) say_missing(a, text, typed);
     if (at->n == 0) return true;
     const size_t room = ui_app_text_room(a);
     bool ok = ui_buf_add(out, text, len) && ui_buf_add(shown, text, len);

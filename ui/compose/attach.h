@@ -51,7 +51,8 @@ void ui_attach_describe(const UiAttached *f, char *dst, size_t cap);
 void ui_attach_sum(const UiAttach *at, char *dst, size_t cap);
 /* The message as the model gets it, in out, and as the screen shows it, in shown: both stay empty if it names
  * no file. false, reported: a file cannot be attached, or all of it does not fit in the RAM budget. typed:
- * the bytes of the text in which the user has just named files, of which the line mode gives notice. */
+ * the bytes of the text in which the user has just named files, of which the line mode gives notice; a word
+ * that looks like a file and is none is named in both modes. */
 bool ui_attach_expand(struct UiApp *a, const char *text, size_t len, size_t typed, UiBuf *out, UiBuf *shown);
 /* The bytes of such a message that were typed: those before the first file. */
 size_t ui_attach_typed(const char *text, size_t len);

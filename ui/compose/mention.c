@@ -48,10 +48,26 @@ static bool escaped_at(UiMentions *m, size_t at) {
     return is;
 }
 
+static void note_missing(UiMentions *m, size_t at, size_t len) {
+    if (m->missing_len > 0) return;
+    m->missing = at;
+    m->missing_len = len;
+}
+
+/* "@src/a.c" is probably a file, "@name" is not. */
+static bool looks_like_path(const char *s, size_t len) {
+    const char *dot = memchr(s, '.', len);
+    return memchr(s, '/', len) || (dot && dot > s);
+}
+
 static bool quoted_at(UiMentions *m, size_t at) {
     const char *s = m->text + at, *end = memchr(s, '"', m->len - at);
     if (!end || memchr(s, '\n', (size_t)(end - s))) return false;
-    if (!exists(m, s, (size_t)(end - s), true)) return escaped_at(m, at);
+    if (!exists(m, s, (size_t)(end - s), true)) {
+        if (escaped_at(m, at)) return true;
+        note_missing(m, at, (size_t)(end - s));
+        return false;
+    }
     m->at = (size_t)(end - m->text) + 1;
     return true;
 }
@@ -65,8 +81,9 @@ static bool word_at(UiMentions *m, size_t at) {
             m->at = at + n;
             return true;
         }
-        if (!strchr(".,;:!?)]}'\"", s[n - 1])) return false;
+        if (!strchr(".,;:!?)]}'\"", s[n - 1])) break;
     }
+    if (looks_like_path(s, n)) note_missing(m, at, n);
     return false;
 }
 

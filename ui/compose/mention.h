@@ -17,6 +17,8 @@ typedef struct UiMentions {
     unsigned tries;
     char path[1024]; /* the file found last, as it can be opened */
     size_t from;     /* where its @ is */
+    /* The first word that looks like the path of a file and names none; 0 bytes = there is none. */
+    size_t missing, missing_len;
 } UiMentions;
 
 /* Finds the next word that begins with @, at the start of the text or after white space or "(", and names

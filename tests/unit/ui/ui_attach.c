@@ -67,6 +67,25 @@ static const char *sent(const Fixture *x) {
     return it ? ui_buf_str(&it->raw) : "";
 }
 
+/* The word that looks like a file and is none. */
+static void check_missing(const char *text, const char *missing) {
+    UiMentions m = { .text = text, .len = strlen(text) };
+    while (ui_mention_next(&m)) {
+    }
+    assert_int_equal(m.missing_len, strlen(missing));
+    assert_memory_equal(text + m.missing, missing, m.missing_len);
+}
+
+static void test_missing(void **state) {
+    Fixture *x = *state;
+    check_missing("see @x.c, @y.c! and @sub/z", "y.c");
+    check_missing("@\"no such file\"", "no such file");
+    check_missing("@somebody, @x.c: @@y.c a@y.c @ ... @.", "");
+    say(x, "see (@sub/z.txt)");
+    assert_string_equal(last_said(x, UI_NOTICE), "there is no file sub/z.txt: it is sent as text");
+    assert_string_equal(sent(x), "see (@sub/z.txt)");
+}
+
 /* What the model gets, and what the screen shows. */
 static void test_send(void **state) {
     Fixture *x = *state;
@@ -318,8 +337,9 @@ static void test_complete(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_mentions), T(test_send),     T(test_refused),       T(test_limits), T(test_look),
-        T(test_read),     T(test_patterns), T(test_first_message), T(test_queued), T(test_complete),
+        T(test_mentions),      T(test_missing), T(test_send),     T(test_refused),
+        T(test_limits),        T(test_look),    T(test_read),     T(test_patterns),
+        T(test_first_message), T(test_queued),  T(test_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

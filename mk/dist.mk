@@ -4,6 +4,10 @@
 
 .PHONY: install install-data install-strip uninstall completions amalgamation dist distcheck
 
+# `make install prefix=DIR` moves what configure put below its prefix.
+$(foreach d,bindir libdir includedir mandir datadir,\
+    $(eval $d := $(patsubst $(configured_prefix)/%,$(prefix)/%,$($d))))
+
 INSTALL ?= install
 man_pages := $(call find,man/*.[15])
 templates := $(call find,templates/*.*)

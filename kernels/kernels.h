@@ -4,9 +4,9 @@
  * globals. Pointers named x/w are read, y/dst are written and never overlap their inputs unless
  * "in place" is said. Float buffers are at least 4-byte aligned, packed rows may be unaligned.
  *
- * Determinism (design §4): a matmul's output element depends on its weight row, its activation
- * column and the level only. One accumulation order per format: the same for one column as for
- * many, for any row range. */
+ * Determinism: a matmul's output element depends on its weight row, its activation column and the
+ * level only. One accumulation order per format: the same for one column as for many, for any row
+ * range. */
 #ifndef QSF_KERNELS_KERNELS_H
 #define QSF_KERNELS_KERNELS_H
 

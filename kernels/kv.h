@@ -20,8 +20,8 @@ enum {
 };
 
 /* A tile of a cache that does not hold all positions, or not in order: positions [16 * tile,
- * 16 * tile + 16) are in the slot-th tile of the memory. Bit i of kept is clear if nothing sees
- * position i of the tile any more. */
+ * 16 * tile + 16) are in the slot-th tile of the memory. Bit i of kept is clear if position i of the
+ * tile was evicted. */
 typedef struct qk_kv_slot {
     uint32_t tile, slot;
     uint16_t kept; /* not 0 */

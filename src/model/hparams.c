@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/base/strbuf.h"
 #include "src/base/utf8.h"
 #include "src/model/keys.h"
 #include "src/model/purpose.h"
@@ -161,21 +160,16 @@ static int check_causal(QsfKeys *k) {
 }
 
 static int unsupported_arch(const QsfSource *src, const char *name, QsfErr *err) {
-    QsfStrbuf list = QSF_STRBUF_INIT;
-    const QsfFamily *a;
+    unsigned n = 0;
     const char *what = qsf_purpose_of_arch(name);
     if (what != NULL)
         return qsf_err_set(err, QSF_E_MODEL, "%s: is %s (general.architecture is '%s')", qsf_source_path(src),
                            what, name);
-    for (unsigned i = 0; (a = qsf_family_at(i)) != NULL; i++) {
-        if (i > 0) qsf_strbuf_adds(&list, ", ");
-        qsf_strbuf_adds(&list, a->name);
-    }
-    int rc = qsf_err_set(err, QSF_E_MODEL,
-                         "%s: model architecture '%s' (general.architecture) is not supported; supported: %s",
-                         qsf_source_path(src), name, qsf_strbuf_str(&list));
-    qsf_strbuf_free(&list);
-    return rc;
+    while (qsf_family_at(n) != NULL) n++;
+    return qsf_err_set(err, QSF_E_MODEL,
+                       "%s: model architecture '%s' (general.architecture) is not one of the %u that this "
+                       "version runs: see docs/MODELS.md",
+                       qsf_source_path(src), name, n);
 }
 
 static int read_name(QsfHparams *h, const QsfSource *src, QsfErr *err) {

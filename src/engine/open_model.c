@@ -69,6 +69,12 @@ int qsf_open_part(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, u
     return qsf_memory_limit_end(&before, rc, "the vocabulary and the chat template", budget_option(o), err);
 }
 
+int qsf_open_text(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, uint64_t base, QsfOpenFn *fn,
+                  QsfErr *err) {
+    const uint64_t budget = qsf_opening_budget(&o->settings, base), least = base + more_room();
+    return qsf_open_part(r, path, o, budget > least ? budget : least, fn, err);
+}
+
 int qsf_open_adapters(QsfAdapterSet **out, QsfRuntime *r, const QSFSettings *s, const QsfAdapterSet *have,
                       uint64_t budget, QsfErr *err) {
     const QsfMemoryLimit before = qsf_memory_limit_begin(budget);

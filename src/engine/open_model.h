@@ -22,6 +22,11 @@ int qsf_open_model(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, 
 typedef int QsfOpenFn(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, QsfErr *err);
 int qsf_open_part(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, uint64_t budget, QsfOpenFn *fn,
                   QsfErr *err);
+/* The same for a vocabulary alone, for which there is no plan. As in qsf_open_model it may have 64 MB in any
+ * case: the caller compares what was taken with the budget, and names one that works. base: the resident set
+ * before. */
+int qsf_open_text(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, uint64_t base, QsfOpenFn *fn,
+                  QsfErr *err);
 /* The same for the adapters of s; have: the set in use, or NULL. Errors as qsf_adapters_of_settings. */
 int qsf_open_adapters(QsfAdapterSet **out, QsfRuntime *r, const QSFSettings *s, const QsfAdapterSet *have,
                       uint64_t budget, QsfErr *err);

@@ -284,8 +284,7 @@ static int open_all(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o,
     char text[300];
     if (qsf_settings_check(&o->settings, text, sizeof text) != 0)
         return qsf_err_set(err, QSF_E_USAGE, "%s", text);
-    if (o->text_only)
-        return qsf_open_part(r, path, o, qsf_opening_budget(&o->settings, base), open_source, err);
+    if (o->text_only) return qsf_open_text(r, path, o, base, open_source, err);
     int rc = open_plan(r, path, o, base, err);
     if (rc == QSF_OK && o->plan_only) return o->predict ? open_pool(r, o, err) : QSF_OK;
     if (rc == QSF_OK) rc = check_cancel(o, err);

@@ -14,7 +14,7 @@ for p in qsf-run qsf-chat qsf-convert; do
             grep -oE -- '--[a-z0-9-]+' | sort -u >"$work/options"
         [ "$(wc -l <"$work/options")" -gt 10 ] || fail "$p --help has no options"
         case $shell in fish) begin='-l ' ;; *) begin=-- ;; esac
-        grep -oE -- "$begin[a-z0-9-]+" "$work/$p.$shell" | sed "s/^$begin/--/" | sort -u |
+        grep -oE -- "${begin}[a-z0-9-]+" "$work/$p.$shell" | sed "s/^$begin/--/" | sort -u |
             comm -23 "$work/options" - | sed "s/\$/ of $p is not offered in $shell/" >"$work/missing"
         [ ! -s "$work/missing" ] || { cat "$work/missing"; fail "options without completion"; }
         if have $shell; then $shell -n "$work/$p.$shell" || fail "$shell cannot read the completions of $p"; fi

@@ -18,7 +18,7 @@ repeat() { awk -v n="$1" -v t="$2" 'BEGIN { for (i = 0; i < n; i++) printf "%s",
 bounded() {
     budget=$1 want=$2 words=$3
     shift 3
-    py - "$work/peak" "$@" --ram-budget "$budget" >"$work/out" 2>"$work/err" </dev/null <<'EOF'
+    py - "$work/peak" "$@" --ram-budget "$budget" >"$work/out" 2>"$work/err" <<'EOF'
 import os, sys
 pid = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
 _, status, use = os.wait4(pid, 0)

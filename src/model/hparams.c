@@ -166,10 +166,11 @@ static int unsupported_arch(const QsfSource *src, const char *name, QsfErr *err)
         return qsf_err_set(err, QSF_E_MODEL, "%s: is %s (general.architecture is '%s')", qsf_source_path(src),
                            what, name);
     while (qsf_family_at(n) != NULL) n++;
-    return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: model architecture '%s' (general.architecture) is not one of the %u that this "
-                       "version runs: see docs/MODELS.md",
-                       qsf_source_path(src), name, n);
+    return qsf_err_set(
+        err, QSF_E_MODEL,
+        "%s: model architecture '%s' (general.architecture) is not supported: docs/MODELS.md lists "
+        "the %u that are",
+        qsf_source_path(src), name, n);
 }
 
 static int read_name(QsfHparams *h, const QsfSource *src, QsfErr *err) {

@@ -73,7 +73,7 @@ typedef struct Wrong {
 static void test_wrong_hparams(void **state) {
     static const Wrong cases[] = {
         { "general.architecture=str:parrot", "'parrot'" },
-        { "general.architecture=str:parrot", "'parrot' (general.architecture) is not one of the" },
+        { "general.architecture=str:parrot", "'parrot' (general.architecture) is not supported" },
         { "general.architecture=null", "general.architecture" },
         { "llama.block_count=int:0", "llama.block_count" },
         { "llama.block_count=int:3", "blk.2.attn_norm.weight' is missing" },

@@ -112,8 +112,8 @@ lean_debug = $(if $(filter -g%,$(CFLAGS)),$(KERNEL_DEBUG))
 # KERNEL_UNRUN: levels that this machine cannot run, so that sanitizers would only make them slower to compile.
 unrun = $(if $(filter $(KERNEL_UNRUN),$(call level_of,$1))$(if $(filter -O0,$(KERNEL_OPT)),$(filter $(fast_kernels),$1.c)),-fno-sanitize=all)
 # KERNEL_EXTRA: for the kernels only; CI disables AddressSanitizer for them, because in their checks every
-# buffer is followed by a guard page. CHECK_OPT: of the checks themselves, which compute everything once more. gcc 12
-# for ARM ends with an internal error for one of them at -O3.
+# buffer is followed by a guard page. CHECK_OPT: of the checks themselves, which compute everything once more.
+# gcc 12 for ARM ends with an internal error for one of them at -O3.
 CHECK_OPT ?= $(if $(filter x86,$(ARCH)),$(if $(filter yes,$(SANITIZERS)),,-O3))
 kernel_opt = $(if $(filter $(KERNEL_OPT_O1),$1),$(KERNEL_OPT:-O0=-O1),$(KERNEL_OPT))
 # With KERNEL_OPT=-O0 tests would spend most of their time in the formats of their large model (tests/tools/mkbig.c),

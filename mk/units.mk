@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The programs of the unit tests and the tools of test scripts; part of the Makefile. Linking one of them costs more
-# than compiling it, because all contain the engine. So the tests are one program, obj/tests/unit/units, those of the
-# interface another, and the tools a third, with a symbolic link for each.
+# The programs of the unit tests and the tools of test scripts; part of the Makefile. Linking one of them costs
+# more than compiling it, because all contain the engine. So the tests are one program, obj/tests/unit/units,
+# those of the interface another, and the tools a third, with a symbolic link for each.
 
 # Tests with programs of their own: those that replace functions of libc, and those that TESTS picks, because
 # then the others need not be compiled.

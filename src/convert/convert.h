@@ -36,7 +36,7 @@ typedef struct ConvertOptions {
 extern const QSFCli convert_cli;
 
 /* Run one mode. Each prints its own error message and returns an exit code. */
-int convert_file(const ConvertOptions *o);
+int convert_qsf(const ConvertOptions *o);
 int convert_verify(const ConvertOptions *o);
 int convert_inspect(const ConvertOptions *o);
 int convert_gguf(const ConvertOptions *o);

@@ -193,7 +193,7 @@ static int resolve_input(ConvertOptions *o, char **path) {
 }
 
 int main(int argc, char **argv) {
-    static int (*const modes[])(const ConvertOptions *) = { convert_file, convert_verify, convert_inspect,
+    static int (*const modes[])(const ConvertOptions *) = { convert_qsf, convert_verify, convert_inspect,
                                                             convert_gguf };
     ConvertOptions o = { 0 };
     QSFCliResult res;

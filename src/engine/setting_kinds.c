@@ -14,10 +14,10 @@
 #include "src/chat/chat.h"
 #include "src/engine/number.h"
 #include "src/engine/setting_lists.h"
+#include "src/plan/drafting.h"
 #include "src/plan/evict.h"
 #include "src/plan/kvtypes.h"
 #include "src/plan/plan.h"
-#include "src/plan/speculate.h"
 #include "src/sample/sampler.h"
 
 #define WORD_MAX 8 /* size of the members that hold a keyword */

@@ -12,9 +12,9 @@
 #include "src/base/ledger.h"
 #include "src/model/adapter.h"
 #include "src/model/model.h"
+#include "src/plan/drafting.h"
 #include "src/plan/kvtypes.h"
 #include "src/plan/quality.h"
-#include "src/plan/speculate.h"
 #include "src/plan/stream_config.h"
 
 #define QSF_CTX_DEFAULT    4096u

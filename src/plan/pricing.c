@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "src/base/checked.h"
+#include "src/plan/drafting.h"
 #include "src/plan/options.h"
 #include "src/plan/plan_impl.h"
-#include "src/plan/speculate.h"
 #include "src/plan/units.h"
 
 #define STACK_BYTES (256u * 1024)

@@ -2,7 +2,7 @@
 /* Sources of drafts: guesses at the next tokens, which the model then checks several at a time. A wrong draft
  * costs time and changes nothing, so a source may guess from anything; it must not allocate while the ledger
  * is frozen (the token loop). A row of the table is a source; a value of the setting "speculate" names it
- * (plan/speculate.h). One thread. */
+ * (plan/drafting.h). One thread. */
 #ifndef QSF_SPECULATE_SOURCE_H
 #define QSF_SPECULATE_SOURCE_H
 

@@ -39,7 +39,7 @@ allowed() {
     src/catalog/*) echo "$engine src/engine/* src/catalog/* api" ;;
     src/measure/*) echo "$engine src/engine/* src/measure/* api" ;;
     src/convert/quant/*) echo \
-        'src/base/* src/convert/quant/* src/file/qsf/codes.h kernels/blocks.h kernels/books.h kernels/cpu.h' \
+        'src/base/* src/convert/quant/* src/file/qsf/type_codes.h kernels/blocks.h kernels/books.h kernels/cpu.h' \
         ;;
     src/convert/pack/*) echo 'src/base/* src/convert/pack/* src/convert/quant/* src/file/* kernels/*' ;;
     src/convert/calibrate/*) echo "$engine src/convert/calibrate/* src/convert/pack/* src/engine/* api" ;;

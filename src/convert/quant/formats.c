@@ -10,7 +10,7 @@
 #include "src/base/half.h"
 #include "src/convert/quant/blocks.h"
 #include "src/convert/quant/fit.h"
-#include "src/file/qsf/codes.h"
+#include "src/file/qsf/type_codes.h"
 
 /* --- rejects values that no block layout can store, with their position --- */
 

@@ -29,7 +29,7 @@ typedef enum QsfQuantRule {
 
 typedef struct QsfQuantFormat {
     const char *name; /* as --quant-type spells it; GGML types in lower case, "q4_k" */
-    uint8_t code;     /* quant code in QSF files: src/file/qsf/codes.h */
+    uint8_t code;     /* quant code in QSF files: src/file/qsf/type_codes.h */
     uint8_t bits;     /* of a code */
     uint8_t head;     /* bytes of a block other than codes */
     uint16_t elems;   /* elements of a block; 0 = the block size of the file, 64, 128 or 256 */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "src/base/err.h"
-#include "src/file/qsf/codes.h"
+#include "src/file/qsf/type_codes.h"
 
 #define QSFF_VERSION      1u
 #define QSFF_HEAD_BYTES   128u

@@ -2,8 +2,8 @@
 /* What speculation (src/speculate) costs in a plan: memory for the logits of several positions, and for the
  * text that drafts are looked up in. It takes neither context nor pins from a small budget: where there is no
  * memory beside them, a plan has none for it. Pure functions; any thread. */
-#ifndef QSF_PLAN_SPECULATE_H
-#define QSF_PLAN_SPECULATE_H
+#ifndef QSF_PLAN_DRAFTING_H
+#define QSF_PLAN_DRAFTING_H
 
 #include <stdint.h>
 

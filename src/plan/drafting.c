@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "src/plan/speculate.h"
+#include "src/plan/drafting.h"
 
 #include <stddef.h>
 #include <string.h>

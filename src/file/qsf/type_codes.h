@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Quantization codes of QSF files (man/qsf-format.5). Numbers only; qsf/codes.c maps them to weight types. */
-#ifndef QSF_FILE_QSF_CODES_H
-#define QSF_FILE_QSF_CODES_H
+/* Quantization codes of QSF files (man/qsf-format.5), as numbers; type_codes.c maps them to weight types. */
+#ifndef QSF_FILE_QSF_TYPE_CODES_H
+#define QSF_FILE_QSF_TYPE_CODES_H
 
 enum {
     QSFF_2BIT_SYM,

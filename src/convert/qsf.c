@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs one conversion: options for qsf_pack, progress on stderr, report on stdout. With --calibration FILE
- * the model runs over a text before, within --ram-budget. */
+/* Writes a model as QSF: options for qsf_pack, progress on stderr, report on stdout. With --calibration FILE the
+ * model runs over a text before, within --ram-budget. */
 #include "src/convert/convert.h"
 
 #include <errno.h>
@@ -246,7 +246,7 @@ static int convert_source(const ConvertOptions *o, QsfSource *s) {
     return QSF_EXIT_MODEL;
 }
 
-int convert_file(const ConvertOptions *o) { return convert_with_source(o, convert_source); }
+int convert_qsf(const ConvertOptions *o) { return convert_with_source(o, convert_source); }
 
 /* Applies --i2s-flavor. */
 static int choose_flavor(const ConvertOptions *o, QsfSource *s, QsfErr *err) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "qsf_data.h"
 #include "qsf_system.h"
 
 bool qsf_path_join(char out[QSF_PATH_MAX], const char *a, const char *b, const char *c) {
@@ -90,4 +91,14 @@ int qsf_path_make_dirs(const char *path, QsfErr *err) {
     if (failed == 0 && stat(path, &st) != 0) failed = errno;
     if (failed == 0 && !S_ISDIR(st.st_mode)) failed = ENOTDIR;
     return failed == 0 ? QSF_OK : cannot_make(path, failed, err);
+}
+
+/* ---- qsf_data.h ---- */
+
+bool qsf_data_path(const char *sub, char *dst, size_t cap) {
+    char path[QSF_PATH_MAX];
+    const bool found = qsf_path_data(sub, path) && strlen(path) < cap;
+    if (cap > 0) dst[0] = '\0';
+    if (found) memcpy(dst, path, strlen(path) + 1);
+    return found;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writes a model as QSF: options for qsf_pack, progress on stderr, report on stdout. With --calibration FILE the
- * model runs over a text before, within --ram-budget. */
+/* Writes a model as QSF: options for qsf_pack, progress on stderr, report on stdout. With --calibration FILE
+ * the model runs over a text before, within --ram-budget. */
 #include "src/convert/convert.h"
 
 #include <errno.h>

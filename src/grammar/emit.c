@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/interrupt.h"
+#include "src/base/utf8.h"
 #include "src/grammar/program.h"
 
 #define SET_MEMORY 64u /* sets whose rules are found again */
@@ -43,6 +44,48 @@ static uint32_t put(Emitter *e, QsfInstr in) {
 
 static uint32_t put_byte(Emitter *e, uint8_t lo, uint8_t hi, uint32_t next) {
     return put(e, (QsfInstr){ .op = QSF_OP_BYTE, .lo = lo, .hi = hi, .x = next });
+}
+
+/* ---- ranges of code points as sequences of ranges of bytes ----
+ *
+ * A range is split until the bytes of its ends differ only where all later bytes take every value. */
+
+/* Splits lo..hi where the number of bytes changes; returns the end of the first part. */
+static uint32_t same_length(uint32_t lo, uint32_t hi) {
+    static const uint32_t last[] = { 0x7F, 0x7FF, 0xFFFF };
+    for (int i = 0; i < 3; i++)
+        if (lo <= last[i] && hi > last[i]) return last[i];
+    return hi;
+}
+
+/* The end of the first part of lo..hi, which have the same number of bytes, that is one sequence. */
+static uint32_t one_sequence(uint32_t lo, uint32_t hi, unsigned bytes) {
+    for (unsigned i = 1; i < bytes; i++) {
+        const uint32_t low = (1u << (6 * i)) - 1;
+        if ((lo & ~low) == (hi & ~low)) continue;
+        if ((lo & low) != 0) return lo | low;
+        if ((hi & low) != low) return (hi & ~low) - 1;
+    }
+    return hi;
+}
+
+typedef void (*PutBytes)(void *arg, const uint8_t *lo, const uint8_t *hi, unsigned n);
+
+/* Calls add for each sequence of byte ranges, lo[0..n) to hi[0..n), whose texts are the UTF-8 of the code
+ * points lo to hi. */
+static void utf8_sequences(uint32_t lo, uint32_t hi, PutBytes add, void *arg) {
+    for (uint32_t end; lo <= hi; lo = end + 1) {
+        char a[4], b[4];
+        const unsigned n = (unsigned)qsf_utf8_put(lo, a);
+        end = same_length(lo, hi);
+        for (uint32_t part = 0; part != end;) {
+            part = end;
+            end = one_sequence(lo, end, n);
+        }
+        (void)qsf_utf8_put(end, b);
+        add(arg, (const uint8_t *)a, (const uint8_t *)b, n);
+        if (end == UINT32_MAX) break;
+    }
 }
 
 /* x or y; y UINT32_MAX: there is no other way yet. */
@@ -135,7 +178,7 @@ static void add_json(Ways *w, uint32_t lo, uint32_t hi) {
         uint32_t to = from;
         if (is_escaped(from)) continue;
         while (to < hi && (to >= '\\' || !is_escaped(to + 1))) to = to > '\\' ? hi : to + 1;
-        qsf_utf8_sequences(from, to, add_way, w);
+        utf8_sequences(from, to, add_way, w);
         from = to;
     }
 }
@@ -147,7 +190,7 @@ static uint32_t emit_ranges(Emitter *e, const QsfRange *r, uint32_t n, bool json
         if (json)
             add_json(&w, r[i].lo, r[i].hi);
         else
-            qsf_utf8_sequences(r[i].lo, r[i].hi, add_way, &w);
+            utf8_sequences(r[i].lo, r[i].hi, add_way, &w);
     }
     return w.entry == UINT32_MAX ? put_fail(e) : w.entry;
 }
@@ -156,7 +199,7 @@ static bool is_big(const QsfRange *r, uint32_t n, bool json) {
     unsigned ways = 0;
     for (uint32_t i = 0; i < n && ways < BIG_SET; i++) {
         if (json && r[i].lo <= '\\' && r[i].hi != r[i].lo) return true;
-        qsf_utf8_sequences(r[i].lo, r[i].hi, count_way, &ways);
+        utf8_sequences(r[i].lo, r[i].hi, count_way, &ways);
     }
     return ways >= BIG_SET;
 }

@@ -51,9 +51,4 @@ int qsf_grammar_emit(QsfGrammar *g, QsfGrammarBuild *b);
 /* analyse.c: computes the rest. QSF_E_USAGE: left recursion, or nothing matches. */
 int qsf_grammar_analyse(QsfGrammar *g, const QsfGrammarBuild *b);
 
-/* utf8_ranges.c: calls put for each sequence of byte ranges, lo[0..n) to hi[0..n), whose texts are the UTF-8
- * of the code points lo to hi. */
-typedef void (*QsfPutBytes)(void *arg, const uint8_t *lo, const uint8_t *hi, unsigned n);
-void qsf_utf8_sequences(uint32_t lo, uint32_t hi, QsfPutBytes put, void *arg);
-
 #endif

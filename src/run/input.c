@@ -10,6 +10,7 @@
 #include "qsf_decode.h"
 #include "src/base/clock.h"
 #include "src/base/decode.h"
+#include "src/engine/prompt.h"
 #include "src/file/lfs.h"
 #include "src/plan/options.h"
 #include "src/run/run.h"
@@ -22,6 +23,34 @@
 #define SLACK (2 * MIB)
 /* In any case: a plan has a reserve for messages. */
 #define LEAST MIB
+
+/* ---- the smallest budget with which a text that was too long can be read, and tokenized ---- */
+
+/* A prompt that cannot fit the context is refused without being tokenized. */
+static bool is_tokenized(const QsfRuntime *rt, const RunOptions *o, size_t bytes) {
+    return o->mode != RUN_GENERATE || rt->plan_options.kv_lists ||
+           qsf_tokenizer_least(rt->tok, NULL, bytes) <= rt->plan.ctx;
+}
+
+/* In bytes, a multiple of 1 MiB. bytes: of the text, which was read already. 0: the model cannot be opened to
+ * find out. */
+static uint64_t text_budget(const RunOptions *o, size_t bytes, size_t longest_word) {
+    QsfRuntime rt;
+    QsfErr none = { 0 };
+    QsfRuntimeOptions ro = run_runtime_options(o);
+    ro.plan_only = true;
+    ro.learn = ro.may_draft = ro.predict = false;
+    if (o->model == NULL || qsf_runtime_open(&rt, o->model, &ro, &none) != QSF_OK) return 0;
+    uint64_t need = (uint64_t)bytes * QSF_REQUEST_BYTES, least = 0;
+    if (qsf_tokenizer_open(&rt.tok, rt.model.src, &rt.ledger, &none) == QSF_OK) {
+        if (is_tokenized(&rt, o, bytes)) need += qsf_tokenizer_need(rt.tok, bytes, longest_word);
+        least = qsf_prompt_budget(&rt.model, &rt.plan_options, need);
+    }
+    qsf_runtime_close(&rt);
+    return least;
+}
+
+/* ---- reading ---- */
 
 RunRoom run_room(const RunOptions *o) {
     const QsfPlanMemory memory = { qsf_available_bytes(), qsf_limit_below("") };
@@ -67,7 +96,7 @@ static bool measure_rest(int fd, QsfStrbuf *b, size_t *bytes, size_t *longest) {
 static uint64_t enough_for(const RunRoom *room, size_t bytes, size_t longest) {
     const uint64_t more = bytes > room->bytes ? bytes - room->bytes : 0;
     const uint64_t reading = ((room->budget + more * COPIES) / MIB + 1) * MIB,
-                   prompt = run_text_budget(room->o, bytes + room->held, longest);
+                   prompt = text_budget(room->o, bytes + room->held, longest);
     return prompt == 0 ? 0 : prompt > reading ? prompt : reading;
 }
 

@@ -161,11 +161,6 @@ bool run_is_quiet(void);
 int run_write_raw(const char *s, size_t len); /* own text: JSON, tables */
 int run_write_end(void);                      /* what the cleaner still holds */
 
-/* --- text_budget.c --- */
-/* Returns the smallest budget in bytes, a multiple of 1 MiB, whose plan has memory for a text of this size,
- * read already; 0: the model cannot be opened to find out. */
-uint64_t run_text_budget(const RunOptions *o, size_t bytes, size_t longest_word);
-
 /* --- input.c: texts --- */
 /* Appends all of stdin to b; room NULL: whatever its size. Returns an exit code and prints the message:
  * QSF_EXIT_BUDGET if it is longer than the room, with the smallest budget that works where that can be found
@@ -223,13 +218,6 @@ void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt);
 int run_threads(const QsfRuntime *rt, bool prompts);
 /* Computes the figures. s: the counters of decoding. */
 RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g);
-
-/* --- bench_experts.c --- */
-/* Appends the hits and speeds that are expected with other RAM budgets, as a field or a line; nothing if the
- * model is not sparse, all or not even the dense part fits, or too little was chosen. f: of `tokens` decoded
- * tokens. */
-void run_put_expert_budgets(QsfStrbuf *b, const QsfRuntime *rt, const RunFigures *f, double tokens,
-                            bool json);
 
 /* --- breakdown.c: the time of a decoded token by part (--bench) --- */
 typedef struct RunBreakdown {

@@ -14,7 +14,7 @@ allowed() {
     case $1 in
     kernels/*) echo 'kernels/*' ;;
     include/*) echo 'api' ;;
-    src/base/*) echo 'src/base/* qsf_savefile.h qsf_decode.h qsf_system.h' ;; # the public headers that it implements
+    src/base/*) echo 'src/base/* qsf_savefile.h qsf_decode.h qsf_system.h qsf_data.h' ;; # the public headers that it implements
     # Formats know the interface of sources and what they share, but not each other; only open.c names them,
     # by format.h.
     src/file/gguf/*) echo 'src/base/* src/file/= src/file/gguf/* src/file/derive/derive.h' ;;

@@ -79,6 +79,8 @@ const QSFConfigEntry *qsf_config_text(const QSFConfigFile *c, const char *model,
                                       const char *names, const QSFConfigEntry *after);
 /* The role before the first section or in that of the program ("role = NAME"), or NULL. */
 const char *qsf_config_default_role(const QSFConfigFile *c);
+/* The role at the start: that of --role, else the default one, or NULL. */
+const char *qsf_config_start_role(const QSFConfigStart *start);
 /* Name of the i-th role in the file, or NULL. */
 const char *qsf_config_role_at(const QSFConfigFile *c, size_t i);
 bool qsf_config_has_role(const QSFConfigFile *c, const char *role);

@@ -239,14 +239,10 @@ int serve_options_parse(ServeOptions *o, int argc, char **argv, QSFCliResult *re
     return rc ? fail(err) : 0;
 }
 
-static const char *role_of(const ServeOptions *o) {
-    return o->config.role ? o->config.role : qsf_config_default_role(o->config.config);
-}
-
 int serve_options_for_model(ServeOptions *o) {
     QSFSettings s = o->settings;
     char err[1024];
-    qsf_config_settings(o->config.config, o->model, role_of(o), &s);
+    qsf_config_settings(o->config.config, o->model, qsf_config_start_role(&o->config), &s);
     qsf_config_overlay(&s, &o->config.given);
     if (qsf_settings_check(&s, err, sizeof err) != 0) {
         qsf_cli_error(&serve_cli, "%s: %s", qsf_config_path(o->config.config), err);

@@ -81,7 +81,7 @@ static int add_element(QsfCallParams *p, Alternative *a, const Node *of, const c
 static int add_others(QsfCallParams *p, Alternative *a, const Node *of, QsfErr *err) {
     const QsfJson *ref = qsf_json_get(of->schema, "$ref"), *all = qsf_json_get(of->schema, "allOf");
     const char *text = qsf_json_string(ref, NULL);
-    const QsfJson *to = text != NULL ? qsf_call_lead(p->root, text) : NULL;
+    const QsfJson *to = qsf_json_pointer(p->root, text);
     int rc = QSF_OK;
     if (ref != NULL && to == NULL) return fail(of->path, err, "the $ref leads nowhere");
     if (to != NULL) rc = add_part(p, a, to, text + 1, err);

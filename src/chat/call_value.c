@@ -4,10 +4,7 @@
 
 #include <string.h>
 
-#include "src/base/ascii.h"
-
 #define REFERENCES 8u /* that lead from one to the next */
-#define KEY        256u
 
 static bool is(const char *text, const char *word) { return text != NULL && strcmp(text, word) == 0; }
 
@@ -18,41 +15,6 @@ static bool is_note(const char *key) {
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (is(key, notes[i])) return true;
     return false;
-}
-
-/* The next key of "/KEY/KEY", in which ~1 is a slash, ~0 a tilde and %HH a byte; NULL: it is too long. */
-static const char *next_key(const char *at, char key[KEY]) {
-    size_t n = 0;
-    for (at++; *at != '\0' && *at != '/' && n + 1 < KEY; at++) {
-        char c = *at;
-        if (c == '%' && qsf_hex_digit(at[1]) >= 0 && qsf_hex_digit(at[2]) >= 0) {
-            c = (char)(qsf_hex_digit(at[1]) * 16 + qsf_hex_digit(at[2]));
-            at += 2;
-        }
-        const bool escape = c == '~' && (at[1] == '0' || at[1] == '1');
-        key[n++] = escape ? (at[1] == '0' ? '~' : '/') : c;
-        at += escape;
-    }
-    key[n] = '\0';
-    return n + 1 < KEY ? at : NULL;
-}
-
-static const QsfJson *step_into(const QsfJson *v, const char *key) {
-    size_t i = 0;
-    if (qsf_json_type(v) != QSF_JSON_ARRAY) return qsf_json_get(v, key);
-    if (*key == '\0' || strlen(key) > 9 || key[strspn(key, "0123456789")] != '\0') return NULL;
-    for (; *key != '\0'; key++) i = i * 10 + (size_t)(*key - '0');
-    return i < qsf_json_size(v) ? qsf_json_at(v, i) : NULL;
-}
-
-const QsfJson *qsf_call_lead(const QsfJson *root, const char *ref) {
-    char key[KEY];
-    if (ref == NULL || *ref++ != '#') return NULL;
-    while (root != NULL && ref != NULL && *ref == '/') {
-        ref = next_key(ref, key);
-        root = step_into(root, key);
-    }
-    return ref != NULL && *ref == '\0' ? root : NULL;
 }
 
 /* What a schema says. */
@@ -84,7 +46,7 @@ const QsfJson *qsf_call_schema(const QsfJson *root, const QsfJson *schema) {
     for (unsigned i = 0; i < REFERENCES && schema != NULL; i++) {
         const Says s = read_schema(schema);
         if (!s.ref || s.other || s.type != NULL || s.list != NULL || s.one != NULL) return schema;
-        schema = qsf_call_lead(root, qsf_json_string(qsf_json_get(schema, "$ref"), NULL));
+        schema = qsf_json_pointer(root, qsf_json_string(qsf_json_get(schema, "$ref"), NULL));
     }
     return schema;
 }

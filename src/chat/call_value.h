@@ -19,9 +19,6 @@ QsfCallValue qsf_call_value(const QsfJson *root, const QsfJson *schema);
 /* What a schema that is nothing but a $ref leads to, or the schema itself; NULL: it leads nowhere. */
 const QsfJson *qsf_call_schema(const QsfJson *root, const QsfJson *schema);
 
-/* What a $ref leads to within root ("#/KEY/0"), or NULL; both may be NULL. */
-const QsfJson *qsf_call_lead(const QsfJson *root, const char *ref);
-
 /* A tool of an array of them: name, and the JSON of its parameters or NULL. */
 typedef struct QsfCallTool {
     QsfStrbuf name;

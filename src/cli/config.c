@@ -232,6 +232,10 @@ const char *qsf_config_default_role(const QSFConfigFile *c) {
     return e ? e->value : NULL;
 }
 
+const char *qsf_config_start_role(const QSFConfigStart *start) {
+    return start->role ? start->role : qsf_config_default_role(start->config);
+}
+
 static const char *section_at(const QSFConfigFile *c, QSFConfigLayer layer, size_t at) {
     for (size_t i = 0; c && i < c->n_sections; i++)
         if (c->sections[i].layer == layer && at-- == 0) return c->sections[i].name;

@@ -231,9 +231,7 @@ void qsf_config_print(const QSFConfigStart *start, const QSFCli *cli, const QSFS
     const Printer p = { .start = start,
                         .cli = cli,
                         .model = model,
-                        .role = start->role ? start->role
-                                : own       ? NULL
-                                            : qsf_config_default_role(c),
+                        .role = own ? start->role : qsf_config_start_role(start),
                         .own = own,
                         .session = session };
     char *path = qsf_clean_dup(qsf_config_path(c), strlen(qsf_config_path(c)), true);

@@ -127,6 +127,15 @@ static inline int qsf_forward_usable(const QsfForward *f, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "the memory plan could not be changed: %s", f->broken_why.msg);
 }
 
+/* Does the step write elements of `to`, whose buffer is not QSF_NONE? */
+static inline bool qsf_step_writes(const QsfStep *s, QsfSlice to) {
+    for (unsigned i = 0; i < QSF_UNIT_TENSORS; i++) {
+        const QsfSlice out = s->out[i];
+        if (out.buf == to.buf && out.off < to.off + to.width && to.off < out.off + out.width) return true;
+    }
+    return false;
+}
+
 /* Returns the slice of column c. */
 static inline float *qsf_col(const QsfForward *f, QsfSlice s, size_t c) {
     if (s.buf == QSF_BUF_LOGITS) return f->y + (c - f->col0) * qsf_pad16(f->model->hp.n_vocab) + s.off;

@@ -78,19 +78,12 @@ typedef struct Turn {
     uint32_t off; /* in the head */
 } Turn;
 
-static bool overlaps(QsfSlice a, QsfSlice b) {
-    return a.buf == b.buf && a.off < b.off + b.width && b.off < a.off + a.width;
-}
-
 /* Finds the rotation of head h of what `store` stores; false if there is none, or another step
  * changes the key after it. */
 static bool find_turn(const QsfProgram *p, const QsfStep *store, uint32_t h, uint32_t dim, Turn *out) {
     const uint32_t head = store->in.off + h * dim;
     for (const QsfStep *s = store; s-- > p->step && s->block == store->block;) {
-        bool writes = false;
-        for (unsigned o = 0; o < QSF_UNIT_TENSORS; o++)
-            writes = writes || (s->out[o].buf != QSF_NONE && overlaps(s->out[o], store->in));
-        if (!writes) continue;
+        if (!qsf_step_writes(s, store->in)) continue;
         if (s->op != QSF_OP_ROPE) return false;
         for (uint32_t i = 0; i < s->u.rope.heads; i++) {
             const uint32_t at = s->out[0].off + i * s->u.rope.stride + s->u.rope.off;

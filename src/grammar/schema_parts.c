@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/base/ascii.h"
 #include "src/base/utf8.h"
 #include "src/grammar/schema.h"
 
@@ -80,42 +79,8 @@ bool qsf_schema_known(QsfSchema *s, const QsfJson *schema, uint32_t path) {
 
 /* --- $ref --- */
 
-/* Takes one name of a pointer that is a fragment of a URI; false if it is too long or not valid. */
-static bool take_name(const char **at, char *out, size_t cap) {
-    size_t n = 0;
-    const char *p = *at;
-    for (; *p != '\0' && *p != '/' && n + 1 < cap; p++) {
-        char c = *p;
-        if (c == '%') {
-            if (qsf_hex_digit(p[1]) < 0 || qsf_hex_digit(p[2]) < 0) return false;
-            c = (char)(qsf_hex_digit(p[1]) * 16 + qsf_hex_digit(p[2]));
-            p += 2;
-        }
-        if (c == '~') {
-            if (p[1] != '0' && p[1] != '1') return false;
-            c = *++p == '0' ? '~' : '/';
-        }
-        out[n++] = c;
-    }
-    out[n] = '\0';
-    *at = p;
-    return n + 1 < cap;
-}
-
-static const QsfJson *step_into(const QsfJson *v, const char *name) {
-    if (qsf_json_type(v) != QSF_JSON_ARRAY) return qsf_json_get(v, name);
-    size_t i = 0;
-    for (const char *p = name; *p != '\0'; p++) {
-        if (*p < '0' || *p > '9' || i > 1000000) return NULL;
-        i = i * 10 + (size_t)(*p - '0');
-    }
-    return *name != '\0' && i < qsf_json_size(v) ? qsf_json_at(v, i) : NULL;
-}
-
 const QsfJson *qsf_schema_ref(QsfSchema *s, const QsfJson *ref, uint32_t path, uint32_t *where) {
     const char *text = qsf_json_string(ref, NULL);
-    char name[256];
-    const QsfJson *v = s->root;
     *where = path;
     if (text == NULL) return qsf_schema_fail(s, path, "$ref is not a text"), NULL;
     if (text[0] != '#')
@@ -127,10 +92,7 @@ const QsfJson *qsf_schema_ref(QsfSchema *s, const QsfJson *ref, uint32_t path, u
     if (text[1] != '\0' && text[1] != '/')
         return qsf_schema_fail(s, path, "the $ref \"%.200s\" names an anchor, which is not supported", text),
                NULL;
-    for (const char *at = text + 1; v != NULL && *at == '/';) {
-        at++;
-        v = take_name(&at, name, sizeof name) ? step_into(v, name) : NULL;
-    }
+    const QsfJson *v = qsf_json_pointer(s->root, text);
     if (v == NULL) return qsf_schema_fail(s, path, "the $ref \"%.200s\" leads nowhere", text), NULL;
     if (qsf_json_type(v) == QSF_JSON_OBJECT || qsf_json_type(v) == QSF_JSON_BOOL) return v;
     return qsf_schema_fail(s, path, "the $ref \"%.200s\" does not lead to a schema", text), NULL;

@@ -44,10 +44,6 @@ int run_config_options(RunOptions *o, QSFCliHandler on_option, const char *(*wro
     return rc;
 }
 
-static const char *role_of(const RunOptions *o) {
-    return o->config.role ? o->config.role : qsf_config_default_role(o->config.config);
-}
-
 /* The text of the file, which is there as long as the program runs. */
 static int read_system(RunOptions *o) {
     static QsfStrbuf text;
@@ -62,11 +58,13 @@ static void take_texts(RunOptions *o) {
     const QSFConfigFile *c = o->config.config;
     const QSFConfigEntry *e;
     const bool given_stop = o->n_stop > 0, given_system = o->system || o->system_file;
-    for (e = qsf_config_text(c, o->model, role_of(o), "stop", NULL); e;
-         e = qsf_config_text(c, o->model, role_of(o), "stop", e))
+    for (e = qsf_config_text(c, o->model, qsf_config_start_role(&o->config), "stop", NULL); e;
+         e = qsf_config_text(c, o->model, qsf_config_start_role(&o->config), "stop", e))
         if (o->mode == RUN_GENERATE && !given_stop && o->n_stop < RUN_MAX_LIST)
             o->stop[o->n_stop++] = e->value;
-    e = given_system ? NULL : qsf_config_text(c, o->model, role_of(o), "system,system-file", NULL);
+    e = given_system
+            ? NULL
+            : qsf_config_text(c, o->model, qsf_config_start_role(&o->config), "system,system-file", NULL);
     if (e) *(strcmp(e->own->name, "system") == 0 ? &o->system : &o->system_file) = e->value;
 }
 
@@ -104,7 +102,7 @@ int run_config_settings(RunOptions *o) {
     const bool prompt = o->mode == RUN_GENERATE || o->mode == RUN_SHOW_PROMPT;
     if (o->mode == RUN_INTERACTIVE) return 0;
     QSFSettings s = o->settings;
-    qsf_config_settings(o->config.config, o->model, role_of(o), &s);
+    qsf_config_settings(o->config.config, o->model, qsf_config_start_role(&o->config), &s);
     leave_out(o, &s);
     qsf_config_overlay(&s, given);
     settle(given, &s);

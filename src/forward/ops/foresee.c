@@ -18,23 +18,13 @@ typedef struct Router {
 
 /* ---- the steps of a router ---- */
 
-static bool overlaps(QsfSlice a, QsfSlice b) {
-    return a.buf == b.buf && a.off < b.off + b.width && b.off < a.off + a.width;
-}
-
 static bool is_same(QsfSlice a, QsfSlice b) { return a.buf == b.buf && a.off == b.off && a.width == b.width; }
-
-static bool writes(const QsfStep *s, QsfSlice to) {
-    for (unsigned i = 0; i < QSF_UNIT_TENSORS; i++)
-        if (overlaps(s->out[i], to)) return true;
-    return false;
-}
 
 /* Returns the last step of the block before s that writes the slice; NULL: there is none. */
 static const QsfStep *writer(const QsfForward *f, const QsfStep *s, QsfSlice to) {
     const uint32_t block = s->block;
     while (s-- > f->model->prog.step && s->block == block)
-        if (writes(s, to)) return s;
+        if (qsf_step_writes(s, to)) return s;
     return NULL;
 }
 

@@ -47,6 +47,30 @@ static void test_read(void **state) {
     assert_int_equal(qsf_json_size(NULL), 0);
 }
 
+static void test_pointer(void **state) {
+    static const char text[] = "{\"a/~%\": [1, {\"\": 2}], \"n\": 3}";
+    static const char *const nowhere[] = { "",     "n",     "/n",           "#n",           "#/absent",
+                                           "#/n/", "#/n/0", "#/a~1~0%25/2", "#/a~1~0%25/x", "#/a~1~0%25/",
+                                           "#/~",  "#/~2",  "#/%2",         "#/%zz",        NULL };
+    char name[300] = "#/";
+    QsfErr e = { 0 };
+    QsfJson *v = qsf_json_parse(text, sizeof text - 1, &e);
+    (void)state;
+    assert_non_null(v);
+    assert_ptr_equal(qsf_json_pointer(v, "#"), v);
+    assert_int_equal(qsf_json_int(qsf_json_pointer(v, "#/n"), 0), 3);
+    assert_int_equal(qsf_json_int(qsf_json_pointer(v, "#/%6e"), 0), 3);
+    assert_int_equal(qsf_json_int(qsf_json_pointer(v, "#/a~1~0%25/0"), 0), 1);
+    assert_int_equal(qsf_json_int(qsf_json_pointer(v, "#/a~1~0%25/1/"), 0), 2);
+    for (size_t i = 0; nowhere[i] != NULL; i++) assert_null(qsf_json_pointer(v, nowhere[i]));
+    memset(name + 2, 'n', sizeof name - 3);
+    assert_null(qsf_json_pointer(v, name));
+    assert_null(qsf_json_pointer(v, "#/a~1~0%25/4294967296"));
+    assert_null(qsf_json_pointer(v, NULL));
+    assert_null(qsf_json_pointer(NULL, "#"));
+    qsf_json_free(v);
+}
+
 static void test_refuse(void **state) {
     static const char *const bad[] = {
         "", "{", "[1,]", "{\"a\":1}x", "\"\xff\"", "nul", "[1 2]", "{\"a\" 1}"
@@ -187,6 +211,7 @@ static void test_write_real(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_read),
+                                        cmocka_unit_test(test_pointer),
                                         cmocka_unit_test(test_refuse),
                                         cmocka_unit_test(test_numbers_of_others),
                                         cmocka_unit_test(test_numbers_in_place),

@@ -42,9 +42,9 @@ const QsfJson *qsf_json_at(const QsfJson *array, size_t i);
 const QsfJson *qsf_json_member(const QsfJson *object, size_t i, const char **key);
 /* Iterates over the members in order: pass NULL, then the previous result, until it returns NULL. */
 const void *qsf_json_next(const QsfJson *object, const void *iter, const char **key, const QsfJson **value);
-/* Returns what a fragment ("#/KEY/0", where ~1 is a slash, ~0 a tilde and %HH a byte) leads to below root; "#"
- * is root itself. NULL: it leads nowhere, or a name in it is not valid or has 256 bytes or more. Both may be
- * NULL. */
+/* Returns what a fragment ("#/KEY/0", where ~1 is a slash, ~0 a tilde and %HH a byte) leads to below root;
+ * "#" is root itself. NULL: it leads nowhere, or a name in it is not valid or has 256 bytes or more. Both may
+ * be NULL. */
 const QsfJson *qsf_json_pointer(const QsfJson *root, const char *fragment);
 /* Returns borrowed bytes and their length (may contain NULs), or NULL if v is not a string. Callers that need
  * a C string pass len NULL: then the result is also NULL if the string contains a NUL. */

@@ -33,7 +33,8 @@ static void close_source(void *state, QsfLedger *ledger) {
     free(state);
 }
 
-/* Notes a draft of n tokens, and returns n. margin: by how much the logit of the first one exceeds the others. */
+/* Notes a draft of n tokens, and returns n. margin: by how much the logit of the first one exceeds the
+ * others. */
 static uint32_t proposed(Source *s, const QsfDraftView *v, const int32_t *out, uint32_t n, float margin,
                          unsigned *grade) {
     qsf_draft_length_note(&s->length, v, out, n);

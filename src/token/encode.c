@@ -39,76 +39,9 @@ static void work_free(Work *w) {
     if (w->charged > 0) qsf_ledger_release(w->ledger, QSF_MEM_TRANSCRIPT, w->charged);
 }
 
-/* Bytes that the buffers for this text take: forms of it that the algorithm needs. */
-static uint64_t buffer_bytes(const QsfTokenizer *t, const char *text, size_t len) {
-    const uint64_t form = t->normal_form >= 0 ? (uint64_t)len * FORM_BYTES : 0;
-    switch (t->kind->algorithm) {
-    case QSF_ALG_SPM:
-        if (qsf_charsmap_active(&t->charsmap)) return form + 2 * QSF_SPM_SPACE_LEN * (uint64_t)len;
-        return form + qsf_spm_word_bytes(&t->spm, text, len);
-    case QSF_ALG_BPE: return form + (t->escape || t->bpe_prefix ? QSF_SPM_SPACE_LEN * (uint64_t)len : 0);
-    case QSF_ALG_UNIGRAM: return form + QSF_SPM_SPACE_LEN * (uint64_t)len;
-    case QSF_ALG_GREEDY:
-    case QSF_ALG_PLAMO: break;
-    }
-    return form;
-}
-
-void qsf_words_feed(QsfWords *w, const char *text, size_t len) {
-    for (size_t i = 0; i < len; i++) {
-        const bool blank = (unsigned char)text[i] <= ' ';
-        w->run = blank == w->blank ? w->run + 1 : 1;
-        w->blank = blank;
-        if (w->run > w->longest) w->longest = w->run;
-    }
-}
-
-static bool takes_words(const QsfTokenizer *t) {
-    switch (t->kind->algorithm) {
-    case QSF_ALG_SPM: return t->spm.by_word;
-    case QSF_ALG_BPE: return !t->escape;
-    case QSF_ALG_UNIGRAM: return t->unigram.by_word;
-    case QSF_ALG_GREEDY:
-    case QSF_ALG_PLAMO: break;
-    }
-    return false;
-}
-
-/* Whether a whole text is written in another form first (buffer_bytes). */
-static bool copies(const QsfTokenizer *t) {
-    switch (t->kind->algorithm) {
-    case QSF_ALG_SPM: return qsf_charsmap_active(&t->charsmap);
-    case QSF_ALG_BPE: return t->escape || t->bpe_prefix;
-    case QSF_ALG_UNIGRAM: return true;
-    case QSF_ALG_GREEDY:
-    case QSF_ALG_PLAMO: break;
-    }
-    return false;
-}
-
-uint64_t qsf_tokenizer_need(const QsfTokenizer *t, size_t len, size_t longest_word) {
-    const uint64_t word = takes_words(t) ? longest_word : len;
-    return FORM_BYTES * (uint64_t)len * (t->normal_form >= 0) +
-           2 * QSF_SPM_SPACE_LEN * (uint64_t)len * copies(t) + word * WORD_BYTES +
-           (uint64_t)len * (STEP_BYTES * t->steps.present + ID_BYTES);
-}
-
-/* Buffers are reused, so the largest text counts. Small ones are part of the slack of every plan. */
-static int charge_buffers(const QsfTokenizer *t, Work *w, const char *text, size_t len, QsfErr *err) {
-    if (w->ledger == NULL || len < SMALL) return QSF_OK;
-    const uint64_t bytes = buffer_bytes(t, text, len);
-    if (bytes <= w->charged) return QSF_OK;
-    int rc = qsf_ledger_reserve(w->ledger, QSF_MEM_TRANSCRIPT, bytes - w->charged, "tokenizing the text",
-                                err);
-    if (rc == QSF_OK) w->charged = bytes;
-    return rc;
-}
-
 static int word_ready(const Work *w, QsfErr *err) {
     return qsf_strbuf_ok(&w->word) ? QSF_OK : qsf_err_memory(err, "tokenizing");
 }
-
-/* --- plain text, by algorithm; prefix: add a leading space --- */
 
 /* Spaces as U+2581, or unchanged; a part of the text if the thread is to stop. */
 static void escape_spaces(const char *text, size_t len, bool escape, bool prefix, QsfStrbuf *out) {
@@ -123,8 +56,77 @@ static void escape_spaces(const char *text, size_t len, bool escape, bool prefix
     }
 }
 
-static int plain_bpe(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
-                     QsfErr *err) {
+static bool all_have_tokens(const int32_t id[256]) {
+    for (unsigned b = 0; b < 256; b++)
+        if (id[b] < 0) return false;
+    return true;
+}
+
+/* --- the algorithms --- */
+
+typedef struct Algorithm {
+    /* Encodes plain text; prefix: a space is added before it. */
+    int (*encode)(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
+                  QsfErr *err);
+    /* Bytes of the buffers that it takes for this text, besides those of a normal form. */
+    uint64_t (*buffer_bytes)(const QsfTokenizer *t, const char *text, size_t len);
+    /* Whether a whole text is written in another form first, */
+    bool (*copies)(const QsfTokenizer *t);
+    /* whether it is encoded word by word, */
+    bool (*by_word)(const QsfTokenizer *t);
+    /* and whether every byte of it becomes a token or a part of one. */
+    bool (*keeps_all)(const QsfTokenizer *t);
+} Algorithm;
+
+static bool never(const QsfTokenizer *t) {
+    (void)t;
+    return false;
+}
+
+static bool always(const QsfTokenizer *t) {
+    (void)t;
+    return true;
+}
+
+/* SentencePiece */
+
+static int normalize(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfErr *err) {
+    qsf_strbuf_clear(&w->word);
+    qsf_charsmap_apply(&t->charsmap, text, len, prefix, w->edges, &w->word);
+    if (qsf_interrupted()) return qsf_interrupt_check(err); /* a part of the text */
+    return word_ready(w, err);
+}
+
+static int encode_spm(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
+                      QsfErr *err) {
+    if (!qsf_charsmap_active(&t->charsmap))
+        return qsf_spm_encode(&t->spm, &w->merger, &w->word, text, len, prefix, out, err);
+    QsfStrbuf word = QSF_STRBUF_INIT;
+    int rc = normalize(t, w, text, len, prefix, err);
+    if (rc == QSF_OK)
+        rc = qsf_spm_encode(&t->spm, &w->merger, &word, qsf_strbuf_str(&w->word), w->word.len, false, out,
+                            err);
+    qsf_strbuf_free(&word);
+    return rc;
+}
+
+static uint64_t spm_buffers(const QsfTokenizer *t, const char *text, size_t len) {
+    if (qsf_charsmap_active(&t->charsmap)) return 2 * QSF_SPM_SPACE_LEN * (uint64_t)len;
+    return qsf_spm_word_bytes(&t->spm, text, len);
+}
+
+static bool spm_copies(const QsfTokenizer *t) { return qsf_charsmap_active(&t->charsmap); }
+
+static bool spm_by_word(const QsfTokenizer *t) { return t->spm.by_word; }
+
+static bool spm_keeps_all(const QsfTokenizer *t) {
+    return !qsf_charsmap_active(&t->charsmap) && all_have_tokens(t->spm.byte_id);
+}
+
+/* byte pair encoding */
+
+static int encode_bpe(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
+                      QsfErr *err) {
     prefix = prefix && t->bpe_prefix;
     if (t->escape || prefix) {
         qsf_strbuf_clear(&w->word);
@@ -138,50 +140,106 @@ static int plain_bpe(const QsfTokenizer *t, Work *w, const char *text, size_t le
     return qsf_bpe_encode(&t->bpe, &w->merger, w->scratch, text, len, out, err);
 }
 
-static int normalize(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfErr *err) {
-    qsf_strbuf_clear(&w->word);
-    qsf_charsmap_apply(&t->charsmap, text, len, prefix, w->edges, &w->word);
-    if (qsf_interrupted()) return qsf_interrupt_check(err); /* a part of the text */
-    return word_ready(w, err);
+static bool bpe_copies(const QsfTokenizer *t) { return t->escape || t->bpe_prefix; }
+
+static uint64_t bpe_buffers(const QsfTokenizer *t, const char *text, size_t len) {
+    (void)text;
+    return bpe_copies(t) ? QSF_SPM_SPACE_LEN * (uint64_t)len : 0;
 }
 
-static int plain_spm(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
-                     QsfErr *err) {
-    if (!qsf_charsmap_active(&t->charsmap))
-        return qsf_spm_encode(&t->spm, &w->merger, &w->word, text, len, prefix, out, err);
-    QsfStrbuf word = QSF_STRBUF_INIT;
-    int rc = normalize(t, w, text, len, prefix, err);
-    if (rc == QSF_OK)
-        rc = qsf_spm_encode(&t->spm, &w->merger, &word, qsf_strbuf_str(&w->word), w->word.len, false, out,
-                            err);
-    qsf_strbuf_free(&word);
-    return rc;
+static bool bpe_by_word(const QsfTokenizer *t) { return !t->escape; }
+
+static bool bpe_keeps_all(const QsfTokenizer *t) {
+    if (t->bpe.trained && t->bpe.fallback) return all_have_tokens(t->bpe.fallback_id);
+    if (t->bpe.trained && (t->bpe.chars || t->bpe.mapped)) return false;
+    return all_have_tokens(t->bpe.byte_id);
 }
 
-static int plain_unigram(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
-                         QsfIds *out, QsfErr *err) {
+/* unigram */
+
+static int encode_unigram(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
+                          QsfIds *out, QsfErr *err) {
     int rc = normalize(t, w, text, len, prefix, err);
     if (rc != QSF_OK) return rc;
     return qsf_unigram_encode(&t->unigram, &w->lattice, qsf_strbuf_str(&w->word), w->word.len, out, err);
 }
 
-static int plain_greedy(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
-                        QsfIds *out, QsfErr *err) {
+static uint64_t unigram_buffers(const QsfTokenizer *t, const char *text, size_t len) {
+    (void)t;
+    (void)text;
+    return QSF_SPM_SPACE_LEN * (uint64_t)len;
+}
+
+static bool unigram_by_word(const QsfTokenizer *t) { return t->unigram.by_word; }
+
+static bool unigram_keeps_all(const QsfTokenizer *t) {
+    return !qsf_charsmap_active(&t->charsmap) && t->unigram.fallback && !t->unigram.trained;
+}
+
+/* greedy, and that of PLaMo */
+
+static int encode_greedy(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
+                         QsfIds *out, QsfErr *err) {
     (void)w;
     (void)prefix;
     return qsf_greedy_encode(&t->greedy, text, len, out, err);
 }
 
-static int plain_plamo(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
-                       QsfErr *err) {
+static int encode_plamo(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
+                        QsfIds *out, QsfErr *err) {
     (void)prefix;
     return qsf_plamo_encode(&t->plamo, &w->lattice, text, len, out, err);
 }
 
-static int (*const PLAIN[])(const QsfTokenizer *, Work *, const char *, size_t, bool, QsfIds *, QsfErr *) = {
-    [QSF_ALG_SPM] = plain_spm,       [QSF_ALG_BPE] = plain_bpe,     [QSF_ALG_UNIGRAM] = plain_unigram,
-    [QSF_ALG_GREEDY] = plain_greedy, [QSF_ALG_PLAMO] = plain_plamo,
+static uint64_t no_buffers(const QsfTokenizer *t, const char *text, size_t len) {
+    (void)t;
+    (void)text;
+    (void)len;
+    return 0;
+}
+
+static const Algorithm algorithms[] = {
+    [QSF_ALG_SPM] = { encode_spm, spm_buffers, spm_copies, spm_by_word, spm_keeps_all },
+    [QSF_ALG_BPE] = { encode_bpe, bpe_buffers, bpe_copies, bpe_by_word, bpe_keeps_all },
+    [QSF_ALG_UNIGRAM] = { encode_unigram, unigram_buffers, always, unigram_by_word, unigram_keeps_all },
+    [QSF_ALG_GREEDY] = { encode_greedy, no_buffers, never, never, never },
+    [QSF_ALG_PLAMO] = { encode_plamo, no_buffers, never, never, never },
 };
+
+static const Algorithm *algorithm_of(const QsfTokenizer *t) { return &algorithms[t->kind->algorithm]; }
+
+/* --- memory --- */
+
+void qsf_words_feed(QsfWords *w, const char *text, size_t len) {
+    for (size_t i = 0; i < len; i++) {
+        const bool blank = (unsigned char)text[i] <= ' ';
+        w->run = blank == w->blank ? w->run + 1 : 1;
+        w->blank = blank;
+        if (w->run > w->longest) w->longest = w->run;
+    }
+}
+
+uint64_t qsf_tokenizer_need(const QsfTokenizer *t, size_t len, size_t longest_word) {
+    const Algorithm *a = algorithm_of(t);
+    const uint64_t word = a->by_word(t) ? longest_word : len;
+    return FORM_BYTES * (uint64_t)len * (t->normal_form >= 0) +
+           2 * QSF_SPM_SPACE_LEN * (uint64_t)len * a->copies(t) + word * WORD_BYTES +
+           (uint64_t)len * (STEP_BYTES * t->steps.present + ID_BYTES);
+}
+
+/* Buffers are reused, so the largest text counts. Small ones are part of the slack of every plan. */
+static int charge_buffers(const QsfTokenizer *t, Work *w, const char *text, size_t len, QsfErr *err) {
+    if (w->ledger == NULL || len < SMALL) return QSF_OK;
+    const uint64_t form = t->normal_form >= 0 ? (uint64_t)len * FORM_BYTES : 0;
+    const uint64_t bytes = form + algorithm_of(t)->buffer_bytes(t, text, len);
+    if (bytes <= w->charged) return QSF_OK;
+    int rc = qsf_ledger_reserve(w->ledger, QSF_MEM_TRANSCRIPT, bytes - w->charged, "tokenizing the text",
+                                err);
+    if (rc == QSF_OK) w->charged = bytes;
+    return rc;
+}
+
+/* --- text with special tokens --- */
 
 /* Converts to the normal form of the vocabulary. Text that is not UTF-8 has none and is not changed. */
 static int encode_plain(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
@@ -196,8 +254,9 @@ static int encode_plain(const QsfTokenizer *t, Work *w, const char *text, size_t
         free(form);
         return qsf_interrupt_check(err);
     }
-    if (form == NULL) return PLAIN[t->kind->algorithm](t, w, text, len, prefix, out, err);
-    rc = PLAIN[t->kind->algorithm](t, w, form, n, prefix, out, err);
+    const Algorithm *a = algorithm_of(t);
+    if (form == NULL) return a->encode(t, w, text, len, prefix, out, err);
+    rc = a->encode(t, w, form, n, prefix, out, err);
     free(form);
     return rc;
 }
@@ -268,28 +327,6 @@ int qsf_tokenizer_encode(const QsfTokenizer *t, const char *text, size_t len, un
 /* --- how many tokens a text has at least: a token stands for no more bytes than its stored text has,
  * unless the vocabulary drops or shortens text first --- */
 
-static bool all_have_tokens(const int32_t id[256]) {
-    for (unsigned b = 0; b < 256; b++)
-        if (id[b] < 0) return false;
-    return true;
-}
-
-/* Whether every byte of what the algorithm is given becomes a part of a token or a token. */
-static bool keeps_all(const QsfTokenizer *t) {
-    switch (t->kind->algorithm) {
-    case QSF_ALG_SPM: return !qsf_charsmap_active(&t->charsmap) && all_have_tokens(t->spm.byte_id);
-    case QSF_ALG_BPE:
-        if (t->bpe.trained && t->bpe.fallback) return all_have_tokens(t->bpe.fallback_id);
-        if (t->bpe.trained && (t->bpe.chars || t->bpe.mapped)) return false;
-        return all_have_tokens(t->bpe.byte_id);
-    case QSF_ALG_UNIGRAM:
-        return !qsf_charsmap_active(&t->charsmap) && t->unigram.fallback && !t->unigram.trained;
-    case QSF_ALG_GREEDY:
-    case QSF_ALG_PLAMO: break;
-    }
-    return false;
-}
-
 /* By how much the steps may shorten a text; 0 = to nothing. */
 static unsigned steps_shrink(const QsfTextSteps *s) {
     unsigned shrink = 1;
@@ -331,7 +368,7 @@ static size_t count_graphic(const char *text, size_t len) {
 
 size_t qsf_tokenizer_least(const QsfTokenizer *t, const char *text, size_t len) {
     unsigned shrink = t->steps.present ? steps_shrink(&t->steps) : t->normal_form >= 0 ? FORM_SHRINKS : 1;
-    if (shrink == 0 || t->vocab.max_len == 0 || !keeps_all(t)) return 0;
+    if (shrink == 0 || t->vocab.max_len == 0 || !algorithm_of(t)->keeps_all(t)) return 0;
     if (len / t->vocab.max_len / shrink == 0) return 0;
     if (strips(&t->vocab)) len = text != NULL ? count_graphic(text, len) : 0;
     return len / t->vocab.max_len / shrink;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parts of opening a vocabulary: the pre-tokenizer (the expressions in the file, or the row of the table it
- * names), and the steps of vocabularies that have some. */
+/* Opens the pre-tokenizer of a vocabulary, by the expressions in the file or the row of pretok.c that it
+ * names, and the steps of vocabularies that have some. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,6 +8,9 @@
 #                            machine run one by one.
 #                            [QSF_TEST_TIMES]: a file to which each test adds its seconds of processor time
 #                            (of its own, of the system), its seconds and its name.
+#                            [QSF_TEST_AGAIN]: 1: a test that fails, but not by a crash or with a report of a
+#                            sanitizer, runs again at the end, when nothing runs beside it. If it passes
+#                            then, it is listed as unsteady, with the output of the first time.
 #                            [QSF_EMULATOR]: the command that runs programs of another machine; scripts
 #                            need it registered with the kernel (binfmt_misc).
 
@@ -132,6 +135,18 @@ spent() {
     rm -f "$3"
 }
 
+# The private home of the test, and the files about it.
+remove_home() { rm -rf "$own" "$own".* 2>/dev/null || { chmod -R u+w "$own" && rm -rf "$own" "$own".*; }; }
+
+# put_off TEST STATUS OUTPUT: keeps what it printed, and the test for the end, where it may run again.
+put_off() {
+    [ "${QSF_TEST_AGAIN-}" = 1 ] && [ "$2" -lt 124 ] || return 1
+    ! grep -qE 'Sanitizer|runtime error:|terminated by signal|core dumped|Assertion' "$3" || return 1
+    echo "again $name  (exit $2)"
+    { echo "---- $name, the first time: exit $2" && sed 's/^/    | /' "$3"; } >>"$tmp/unsteady.out"
+    echo "$1" >>"$tmp/again"
+}
+
 run_one() {
     name=${1##*/}
     name=${name%.sh}
@@ -143,6 +158,10 @@ run_one() {
     start_test "$1" "$own.pid" >>"$own.out" 2>&1
     rc=$?
     rm -f "$own.pid"
+    case $rc in
+    0 | 77) ;;
+    *) put_off "$1" $rc "$own.out" && { remove_home; return; } ;;
+    esac
     shown=$(grep -aE 'skip:|number_of_executed|^\[  PASSED  \] 0 test|SKIPPED' "$own.out")
     # A cmocka program in which every case was skipped ran nothing.
     case $rc$shown in 0*'[  PASSED  ] 0 test'*SKIPPED* | 0*SKIPPED*'[  PASSED  ] 0 test'*) rc=77 ;; esac
@@ -151,7 +170,7 @@ run_one() {
     [ -z "${QSF_TEST_TIMES-}" ] || spent "$seconds" "${folder##*/}/$name" "$own.times"
     tell "$name" $rc $seconds "$own.out" "$shown" >"$own.told"
     cat "$own.told" # in one write, because other tests may report at the same time
-    rm -rf "$own" "$own".* 2>/dev/null || { chmod -R u+w "$own" && rm -rf "$own" "$own".*; }
+    remove_home
 }
 
 # Takes tests from lists, which several of these do at the same time, and runs them.
@@ -225,6 +244,14 @@ fi
 workers=$((QSF_TEST_JOBS + QSF_TEST_JOBS / 2))
 seq $workers | xargs -P $workers -n 1 sh "$0" --worker "$tmp"
 worker alone
+if [ -s "$tmp/again" ]; then
+    QSF_TEST_AGAIN=
+    worker again
+    cat "$tmp/unsteady.out"
+    unsteady=$(sed 's/.*\///; s/\.sh$//; s/^/ok /' "$tmp/again" | grep -Fxf - "$results")
+    [ -z "$unsteady" ] || echo "unsteady, a fault of the test or of the program:$(echo "$unsteady" |
+        sed 's/^ok//' | tr -d '\n')"
+fi
 [ -z "${watching-}" ] || kill "$watching"
 
 count() { grep -c "^$1 " "$results"; }

@@ -60,9 +60,10 @@ typedef struct QsfTinySpec {
     float head_mean;   /* of the weights of output.weight */
     bool biases;       /* attention and output projections have one */
     bool twins; /* rows 1, 3, ... of the layers' matrices equal the previous row: layers compress to half */
-    bool rope_freqs;           /* add rope_freqs.weight */
-    bool ascii;                /* any answer is UTF-8 */
-    uint32_t wtype;            /* GGML type of the matrices: 0 F32, 1 F16, 2 Q4_0, 8 Q8_0, 11 Q3_K, 14 Q6_K */
+    bool rope_freqs; /* add rope_freqs.weight */
+    bool ascii;      /* any answer is UTF-8 */
+    bool letters;    /* any answer has only letters and blanks; F32 or F16, not tied, vocab <= 988 */
+    uint32_t wtype;  /* GGML type of the matrices: 0 F32, 1 F16, 2 Q4_0, 8 Q8_0, 11 Q3_K, 14 Q6_K */
     const char *chat_template; /* NULL = none */
 } QsfTinySpec;
 

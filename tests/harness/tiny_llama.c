@@ -10,7 +10,9 @@
 enum { TYPE_F32 = 0, TYPE_F16 = 1, TYPE_Q4_0 = 2, TYPE_Q8_0 = 8, TYPE_Q3_K = 11, TYPE_Q6_K = 14 };
 enum { TOKEN_NORMAL = 1, TOKEN_UNKNOWN = 2, TOKEN_CONTROL = 3, TOKEN_BYTE = 6 };
 
-#define FIRST_PIECE 259u
+#define FIRST_PIECE    259u
+#define FIRST_NUMBERED (FIRST_PIECE + 53 + 676) /* the pieces before it are letters */
+#define END_OF_TEXT    2u
 
 /* splitmix64 (Steele, Lea, Flood 2014): uniform in [-1, 1). */
 static float random_unit(uint64_t *state) {
@@ -104,10 +106,25 @@ static void encode(QsfStrbuf *out, uint32_t type, const float *x, size_t n) {
     }
 }
 
+/* letters: the last value of each position is LEVEL in the embedding, no layer adds to it, and the head makes
+ * tokens that are not letters impossible (the end of the text remains possible). */
+#define LEVEL 4.0f
+#define NEVER -1000.0f
+typedef enum Letters { ANY, LETTERS_EMBED, LETTERS_ADD_NOTHING, LETTERS_HEAD } Letters;
+
+static void keep_letters(float *x, uint64_t cols, uint64_t rows, Letters letters) {
+    if (letters == LETTERS_ADD_NOTHING) memset(x + (rows - 1) * cols, 0, (size_t)cols * sizeof *x);
+    if (letters != LETTERS_EMBED && letters != LETTERS_HEAD) return;
+    for (uint64_t r = 0; r < rows; r++) {
+        const bool letter = r >= FIRST_PIECE || r == END_OF_TEXT;
+        x[r * cols + cols - 1] = letters == LETTERS_EMBED ? LEVEL : letter ? 0.0f : NEVER;
+    }
+}
+
 /* A tensor of random values: mean + scale * u; rows 0 = a vector in F32. twins: each second row equals the
  * previous one. */
 static void add_rows(QsfGgufBuild *b, const char *name, uint32_t type, uint64_t cols, uint64_t rows,
-                     bool twins, float mean, float scale, uint64_t *state) {
+                     bool twins, Letters letters, float mean, float scale, uint64_t *state) {
     uint64_t ne[2] = { cols, rows }, n = rows == 0 ? cols : cols * rows;
     float *x = malloc((size_t)n * sizeof *x);
     QsfStrbuf bytes = QSF_STRBUF_INIT;
@@ -115,6 +132,7 @@ static void add_rows(QsfGgufBuild *b, const char *name, uint32_t type, uint64_t 
     for (uint64_t i = 0; i < n; i++) x[i] = mean + scale * random_unit(state);
     for (uint64_t r = 1; twins && r < rows; r += 2)
         memcpy(x + r * cols, x + (r - 1) * cols, (size_t)cols * sizeof *x);
+    keep_letters(x, cols, rows, letters);
     encode(&bytes, rows == 0 ? TYPE_F32 : type, x, (size_t)n);
     qsf_gb_tensor(b, name, rows == 0 ? TYPE_F32 : type, rows == 0 ? 1 : 2, ne, bytes.data, bytes.len);
     qsf_strbuf_free(&bytes);
@@ -123,7 +141,7 @@ static void add_rows(QsfGgufBuild *b, const char *name, uint32_t type, uint64_t 
 
 static void add_random(QsfGgufBuild *b, const char *name, uint32_t type, uint64_t cols, uint64_t rows,
                        float mean, float scale, uint64_t *state) {
-    add_rows(b, name, type, cols, rows, false, mean, scale, state);
+    add_rows(b, name, type, cols, rows, false, ANY, mean, scale, state);
 }
 
 /* Text of vocabulary entry i: bytes, then U+2581, 26 letters, U+2581 + letter, pairs of letters, numbered
@@ -219,6 +237,7 @@ static uint32_t block_of(uint32_t type) {
 
 static bool spec_ok(const QsfTinySpec *s) {
     const uint32_t n = block_of(s->wtype);
+    if (s->letters && (s->tied || s->wtype > TYPE_F16 || s->vocab > FIRST_NUMBERED)) return false;
     if (s->vocab < FIRST_PIECE + 1 || s->heads % s->kv_heads != 0 || n == 0) return false;
     return s->hidden % n == 0 && s->ffn % n == 0 && s->heads * s->head_dim % n == 0;
 }
@@ -255,8 +274,10 @@ static void add_layer(QsfGgufBuild *b, const QsfTinySpec *s, uint32_t layer, uin
     add_random(b, name, TYPE_F32, h, 0, 1.0f, 0.1f, state);
     for (size_t i = 0; i < sizeof mats / sizeof *mats; i++) {
         snprintf(name, sizeof name, "blk.%u.%s.weight", layer, mats[i].name);
-        add_rows(b, name, s->wtype, mats[i].cols, mats[i].rows, s->twins, 0.0f,
-                 1.7f / sqrtf((float)mats[i].cols), state);
+        const bool adds = i == 3 || i == 6;
+        add_rows(b, name, s->wtype, mats[i].cols, mats[i].rows, s->twins,
+                 s->letters && adds ? LETTERS_ADD_NOTHING : ANY, 0.0f, 1.7f / sqrtf((float)mats[i].cols),
+                 state);
         if (!s->biases || i > 3) continue;
         snprintf(name, sizeof name, "blk.%u.%s.bias", layer, mats[i].name);
         add_random(b, name, TYPE_F32, mats[i].rows, 0, 0.0f, 0.1f, state);
@@ -270,13 +291,14 @@ int qsf_test_write_tiny_llama(const char *path, const QsfTinySpec *spec) {
     if (!spec_ok(&s)) return -1;
     add_hparams(&b, &s);
     add_vocab(&b, s.ascii, s.vocab, NULL, NULL, 0);
-    add_random(&b, "token_embd.weight", s.wtype, s.hidden, s.vocab, 0.0f, 1.0f, &state);
+    add_rows(&b, "token_embd.weight", s.wtype, s.hidden, s.vocab, false, s.letters ? LETTERS_EMBED : ANY,
+             0.0f, 1.0f, &state);
     if (s.rope_freqs) add_random(&b, "rope_freqs.weight", TYPE_F32, s.head_dim / 2, 0, 2.0f, 1.0f, &state);
     for (uint32_t l = 0; l < s.layers; l++) add_layer(&b, &s, l, &state);
     add_random(&b, "output_norm.weight", TYPE_F32, s.hidden, 0, 1.0f, 0.1f, &state);
     if (!s.tied)
-        add_random(&b, "output.weight", s.wtype, s.hidden, s.vocab, s.head_mean,
-                   4.0f / sqrtf((float)s.hidden), &state);
+        add_rows(&b, "output.weight", s.wtype, s.hidden, s.vocab, false, s.letters ? LETTERS_HEAD : ANY,
+                 s.head_mean, 4.0f / sqrtf((float)s.hidden), &state);
     int rc = qsf_gb_write(&b, path);
     qsf_gb_free(&b);
     return rc;

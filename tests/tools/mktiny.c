@@ -29,6 +29,7 @@ static int set_key(QsfTinySpec *s, const char *key, const char *value) {
     if (!strcmp(key, "seed")) return s->seed = strtoull(value, NULL, 10), 0;
     if (!strcmp(key, "tied")) return s->tied = *value == '1', 0;
     if (!strcmp(key, "ascii")) return s->ascii = *value == '1', 0;
+    if (!strcmp(key, "letters")) return s->letters = *value == '1', 0;
     if (!strcmp(key, "rope_freqs")) return s->rope_freqs = *value == '1', 0;
     if (!strcmp(key, "twins")) return s->twins = *value == '1', 0;
     if (!strcmp(key, "chat_template")) return s->chat_template = value, 0;

@@ -88,7 +88,7 @@ if have tmux; then
     # what was counted while it wrote is known, though it was stopped
     see ' [0-9]+ tok .*stopped'
     see 'CTX [0-9]+/4096'
-    not_see '~|CTX -'
+    not_see '~ *[0-9.]+ (tok|t/s)|CTX -'
     keys Again Enter
     see 'STATE +writing'
     keys C-c

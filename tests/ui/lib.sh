@@ -55,18 +55,19 @@ finish() {
 stories=$QSF_TEST_DATA/models/stories260K.gguf
 if ! [ -f "$stories" ]; then
     stories=$work/stories260K.gguf # the name that the screens show
-    "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$work/random.gguf" layers=3 vocab=512 ctx=2048 ascii=1 &&
+    "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$work/random.gguf" layers=3 vocab=512 ctx=2048 letters=1 &&
         "$QSF_BUILDDIR/obj/tests/tools/ggufedit" "$work/random.gguf" "$stories" \
             str=general.name=stories260K ||
         skip "mktiny is not built"
     rm "$work/random.gguf"
 fi
 
-# A model with random weights that is large enough to be caught in the middle of an answer: $slow.
+# A model with random weights that is large enough to be caught in the middle of an answer: $slow. It answers
+# with letters and blanks, so that nothing else that is looked for on the screen can be a part of an answer.
 make_slow() {
     slow=$work/slow.gguf
-    "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$slow" layers=8 hidden=256 heads=4 kv_heads=4 ffn=768 ctx=8192 ||
-        skip "mktiny is not built"
+    "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$slow" layers=8 hidden=256 heads=4 kv_heads=4 ffn=768 ctx=8192 \
+        letters=1 || skip "mktiny is not built"
 }
 
 # ---- lines

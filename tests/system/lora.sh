@@ -54,10 +54,11 @@ done
 
 base=$work/dense.gguf at=$work/dense
 like "$at/a-at-1.gguf" "$base" --lora "$at/a-peft"
-for broken in use_dora:true bias:'"all"' lora_alpha:'"x"' peft_type:'"IA3"' init_lora_weights:'"pissa"'; do
+for broken in use_dora:true bias:'"all"' bias:true lora_alpha:'"x"' lora_alpha:0 peft_type:'"IA3"' \
+    init_lora_weights:'"pissa"' use_bdlora:true use_rslora:1 r:0 r:4; do
     cp -r "$at/a-peft" "$work/peft" && key=${broken%%:*}
     sed -i "s/}\$/, \"$key\": ${broken#*:}}/" "$work/peft/adapter_config.json" # of two, the later one counts
-    expect 3 "peft.*$key" "$run" "$base" -p a --lora "$work/peft"
+    expect 3 "peft.*'$key'" "$run" "$base" -p a --lora "$work/peft"
     rm -r "$work/peft"
 done
 like "$at/bias.gguf" "$base" --control-vector "$at/control.gguf:2"

@@ -19,7 +19,8 @@
 typedef struct Peft {
     QsfHfModel m;
     const QsfAdapterBase *base;
-    uint64_t cap; /* of s->tensors */
+    uint64_t cap;  /* of s->tensors */
+    uint64_t rank; /* of all tensors; 0: each has its own */
 } Peft;
 
 /* ---- settings ---- */
@@ -34,19 +35,26 @@ static bool is_given(const QsfJson *v) {
     return (t != QSF_JSON_ARRAY && t != QSF_JSON_OBJECT) || qsf_json_size(v) > 0;
 }
 
+/* Absent, null, or of the type. */
+static bool is_of(const QsfJson *v, QsfJsonType type) {
+    const QsfJsonType t = v != NULL ? qsf_json_type(v) : QSF_JSON_NULL;
+    return t == QSF_JSON_NULL || t == type;
+}
+
 /* Settings with which B (A x) times alpha / rank is not all that the adapter does. */
 static int check_settings(const Peft *p) {
     static const char *const others[] = { "use_dora",          "lora_bias",       "layer_replication",
                                           "alpha_pattern",     "use_qalora",      "trainable_token_indices",
                                           "target_parameters", "megatron_config", "arrow_config",
-                                          "modules_to_save" };
+                                          "modules_to_save",   "use_bdlora" };
     static const char *const changed[] = { "pissa", "olora", "corda", "loftq", "lora_ga" };
     const char *type = qsf_json_string(qsf_json_get(p->m.root, "peft_type"), NULL),
                *bias = qsf_json_string(qsf_json_get(p->m.root, "bias"), NULL),
                *init = qsf_json_string(qsf_json_get(p->m.root, "init_lora_weights"), NULL);
     if (type == NULL || strcmp(type, "LORA") != 0)
         return bad(p, "peft_type", "is not LORA, which alone is supported");
-    if (bias != NULL && strcmp(bias, "none") != 0)
+    if (!is_of(qsf_json_get(p->m.root, "bias"), QSF_JSON_STRING) ||
+        (bias != NULL && strcmp(bias, "none") != 0))
         return bad(p, "bias", "is not none, which is not supported");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (is_given(qsf_json_get(p->m.root, others[i])))
@@ -75,6 +83,15 @@ static int put_invocation(const Peft *p) {
                                &b, p->m.err);
 }
 
+/* How the scale depends on the rank, and which rank the tensors have. */
+static int put_ranks(Peft *p) {
+    const QsfJson *sqrt_rank = qsf_json_get(p->m.root, "use_rslora"), *r = qsf_json_get(p->m.root, "r");
+    if (!is_of(sqrt_rank, QSF_JSON_BOOL)) return bad(p, "use_rslora", "is neither true nor false");
+    if (!is_of(r, QSF_JSON_INT) || qsf_json_int(r, 1) < 1) return bad(p, "r", "is not a rank");
+    if (!is_given(qsf_json_get(p->m.root, "rank_pattern"))) p->rank = (uint64_t)qsf_json_int(r, 0);
+    return QSF_OK;
+}
+
 static int put_settings(Peft *p) {
     QsfSource *s = p->m.s;
     QsfErr *err = p->m.err;
@@ -82,8 +99,11 @@ static int put_settings(Peft *p) {
     if (v == NULL || (qsf_json_type(v) != QSF_JSON_INT && qsf_json_type(v) != QSF_JSON_REAL))
         return bad(p, "lora_alpha", "is not a number");
     const double alpha = qsf_json_type(v) == QSF_JSON_INT ? (double)qsf_json_int(v, 0) : qsf_json_real(v, 0);
-    if (!(alpha >= 0 && alpha <= 1e30)) return bad(p, "lora_alpha", "is not a number of 0 or more");
-    int rc = qsf_meta_table_init(s, &s->meta, QSF_MADE_KEYS, err);
+    if (!(alpha > 0 && alpha <= 1e30)) /* 0 means "no alpha" in GGUF, "no effect" here */
+        return bad(p, "lora_alpha", "is not a number above 0");
+    int rc = put_ranks(p);
+    if (rc != QSF_OK) return rc;
+    rc = qsf_meta_table_init(s, &s->meta, QSF_MADE_KEYS, err);
     if (rc == QSF_OK) rc = qsf_meta_make_str(s, "general.type", "adapter", 7, err);
     if (rc == QSF_OK) rc = qsf_meta_make_str(s, "adapter.type", "lora", 4, err);
     if (rc == QSF_OK)
@@ -208,6 +228,8 @@ static int add_tensor(Peft *p, const QsfStTensor *t) {
         return bad_tensor(p, t, "is neither lora_A nor lora_B of a matrix");
     if (t->dtype == QSF_ST_NO_DTYPE || t->n_dims != 2 || t->shape[0] == 0 || t->shape[1] == 0)
         return bad_tensor(p, t, "is not a matrix of type F32, F16 or BF16");
+    if (p->rank > 0 && t->shape[half == 'A' ? 0 : 1] != p->rank)
+        return bad_tensor(p, t, "has another rank than 'r' of adapter_config.json");
     const char *bare = qsf_hf_bare_name(&p->m, name);
     for (const QsfHfName *const *table = p->m.arch->tensors; rc == QSF_OK && *table != NULL; table++) {
         for (const QsfHfName *row = *table; rc == QSF_OK && row->hf != NULL; row++) {

@@ -142,7 +142,7 @@ void qsf_worker_get_params(QSFWorker *w, QSFParams *p);
 
 /* Fills the sampling rows of s that are not user_set with what the loaded model's metadata recommends
  * (general.sampling.*), or with the program's defaults where it recommends nothing or no model is loaded. To
- * be called on QSF_EVENT_LOADED; the caller passes the result to qsf_worker_set_params. */
+ * be called on QSF_EVENT_LOADED; the caller passes the result to qsf_worker_set_params. Any thread. */
 void qsf_worker_model_defaults(QSFWorker *w, QSFSettings *s);
 
 /* Applies all QSF_SETTING_REPLAN settings of s without reloading the model: between two tokens of an answer,
@@ -169,7 +169,7 @@ typedef struct QSFBudgetStep {
  * longer automatic context. Otherwise three quarters, or the least with room for the conversation and an
  * answer. Zeros without a model. Changes nothing. Owner's thread; waits only while a model is replaced. */
 void qsf_worker_budget_step(QSFWorker *w, const QSFSettings *s, bool more, QSFBudgetStep *out);
-/* Copies the settings in force to s. */
+/* Copies the settings in force to s, with the live parameters. Any thread. */
 void qsf_worker_settings(QSFWorker *w, QSFSettings *s);
 
 typedef enum QSFEventType {
@@ -228,7 +228,7 @@ const char *qsf_reasoning_body(const char *text, size_t len, size_t *body_len);
  * block of reasoning ends and the next begins: a model may think again in the middle of its answer. Returns
  * the length. Any thread. */
 size_t qsf_reasoning_plain(const char *text, size_t len, char *out);
-/* Returns "eos", "stop", "length", "context" or "interrupted". */
+/* Returns "eos", "stop", "length", "context" or "interrupted", static; "unknown" for another number. */
 const char *qsf_stop_name(QSFStop s);
 
 /* ---- tokens of the last answer ---------------------------------------------------------------- */
@@ -461,7 +461,8 @@ int64_t qsf_worker_count(QSFWorker *w, const QSFRequest *r);
  * (QSFRequest.held) are charged, too; 0 = unknown, because no model is loaded or it is being
  * replaced. Owner's thread; fast. */
 uint64_t qsf_worker_text_budget(QSFWorker *w, const QSFTextSize *size, uint64_t held);
-/* Lists the model's own named templates as values of the setting template, as qsf_template_names does. */
+/* Lists the model's own named templates as values of the setting template, as qsf_template_names does; none
+ * without a model. Owner's thread; waits only while a model is replaced. */
 char *qsf_worker_templates(QSFWorker *w);
 /* The MODEL argument that selects the bundled model. */
 #define QSF_GUIDE "guide"
@@ -472,7 +473,8 @@ char *qsf_model_file(const char *name);
 /* Returns the bytes of memory that are available to this process: of MemAvailable or of what its cgroup has
  * left, whichever is less. Any thread. */
 uint64_t qsf_memory_available(void);
-/* Lists the names of the template files, sorted, NUL-separated, ended by an empty name; free() it. */
+/* Lists the names of the template files, sorted, NUL-separated, ended by an empty name; free() it. NULL when
+ * out of memory. Any thread. */
 char *qsf_template_names(void);
 /* Returns the version, static. */
 const char *qsf_version(void);

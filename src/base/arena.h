@@ -29,7 +29,9 @@ void qsf_arena_init(QsfArena *a, QsfLedger *ledger, QsfMemCat cat, const char *n
 void *qsf_arena_alloc(QsfArena *a, size_t size, size_t align, QsfErr *err);
 /* Copies len bytes and appends a NUL. Errors as above. */
 char *qsf_arena_strdup(QsfArena *a, const char *s, size_t len, QsfErr *err);
+/* While frozen, allocations fail with QSF_E_RUNTIME; false permits them again. */
 void qsf_arena_freeze(QsfArena *a, bool frozen);
+/* Frees all allocations and releases their charge. A zeroed arena is allowed. */
 void qsf_arena_destroy(QsfArena *a);
 
 #endif

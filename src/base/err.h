@@ -33,6 +33,7 @@ typedef struct QsfErr {
  * '?'; only newlines of the format itself are kept. Returns code, so that a function can end with `return
  * qsf_err_set(err, ...)`. Any thread. */
 int qsf_err_set(QsfErr *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The same with a va_list. */
 int qsf_err_setv(QsfErr *err, int code, const char *fmt, va_list ap);
 
 /* Records code and a text of several lines, whose names and texts from outside are already clean; other
@@ -48,6 +49,7 @@ int qsf_err_pass(QsfErr *err, const QsfErr *why);
 /* Prepends "prefix: " to a recorded failure; does nothing if there is none. Returns err->code. */
 int qsf_err_prefix(QsfErr *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Makes err ready for another call: no failure is recorded. */
 void qsf_err_clear(QsfErr *err);
 
 /* Formats like vsnprintf, so that only the format decides where lines end, never a name or text from outside:

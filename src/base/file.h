@@ -24,6 +24,7 @@ typedef struct QsfFile {
 /* Opens a regular file. QSF_E_MODEL with the path and the reason if it is missing, a directory, a
  * FIFO or device (opened without blocking), or unreadable. */
 int qsf_file_open(QsfFile *f, const char *path, QsfErr *err);
+/* Closes the descriptor and frees the path. A zeroed file is allowed, and a closed one. */
 void qsf_file_close(QsfFile *f);
 
 /* Reads exactly len bytes at off into dst, restarting on EINTR and partial reads. QSF_E_MODEL if

@@ -36,6 +36,7 @@ void qsf_frame_put(QsfStrbuf *b, char kind, const void *body, size_t len);
 void qsf_frames_add(QsfPipeFrames *f, const void *bytes, size_t len);
 /* Takes the next frame; its body is valid until bytes are added. */
 QsfFrameResult qsf_frames_next(QsfPipeFrames *f, QsfPipeFrame *out);
+/* Frees the buffer; bodies of frames are no longer valid. */
 void qsf_frames_free(QsfPipeFrames *f);
 
 #endif

@@ -24,6 +24,7 @@ int qsf_hashmap_init(QsfHashmap *m, QsfArena *a, uint32_t n, QsfKeyFn key, const
 int32_t qsf_hashmap_put(QsfHashmap *m, int32_t id);
 /* Returns the id of the key, or -1. */
 int32_t qsf_hashmap_get(const QsfHashmap *m, const char *key, size_t len);
+/* Returns a keyed hash (SipHash), different in each process: untrusted keys cannot be made to collide. */
 uint64_t qsf_hash_bytes(const void *p, size_t len);
 
 #endif

@@ -31,8 +31,10 @@ typedef enum QsfJsonType {
  * lacks jansson; QSF_E_INTERRUPTED and QSF_E_BUDGET if a long text was read and the thread is to stop
  * (interrupt.h). The caller frees the root. */
 QsfJson *qsf_json_parse(const char *text, size_t len, QsfErr *err);
+/* Frees a whole tree, and what was borrowed from it. NULL is allowed. */
 void qsf_json_free(QsfJson *root);
 
+/* Returns the type; that of null for v NULL. */
 QsfJsonType qsf_json_type(const QsfJson *v);
 /* Accessors. The result is borrowed; NULL if absent or if the value is not of that type. */
 const QsfJson *qsf_json_get(const QsfJson *object, const char *key);

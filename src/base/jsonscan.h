@@ -32,6 +32,7 @@ int qsf_jscan_next(QsfJsonScan *s, char close, bool *first, bool *more, QsfErr *
 int qsf_jscan_string(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err);
 /* Reads a key and its colon. */
 int qsf_jscan_key(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err);
+/* Reads a number; beyond a double it is the largest one. */
 int qsf_jscan_number(QsfJsonScan *s, double *out, QsfErr *err);
 /* Reads an exact integer from 0 to 2^64 - 1, written with digits only (no sign, point or exponent). */
 int qsf_jscan_u64(QsfJsonScan *s, uint64_t *out, QsfErr *err);

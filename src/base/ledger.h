@@ -52,7 +52,9 @@ typedef struct QsfLedger {
 
 /* limit 0 means no limit. Never fails. */
 void qsf_ledger_init(QsfLedger *l, uint64_t limit);
+/* Frees the lock. Nothing needs to be released before. */
 void qsf_ledger_destroy(QsfLedger *l);
+/* Sets another limit in bytes, 0 = none; what is charged stays, even if it is more. Any thread. */
 void qsf_ledger_set_limit(QsfLedger *l, uint64_t limit);
 
 /* Charges bytes to cat. QSF_E_BUDGET, with a message that names what, the bytes requested, the bytes in
@@ -60,6 +62,7 @@ void qsf_ledger_set_limit(QsfLedger *l, uint64_t limit);
 int qsf_ledger_reserve(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, QsfErr *err);
 /* Returns the bytes below the limit that are not charged. */
 uint64_t qsf_ledger_left(QsfLedger *l);
+/* Takes back a charge of reserve; more than is charged to cat counts as all of it. Any thread. */
 void qsf_ledger_release(QsfLedger *l, QsfMemCat cat, uint64_t bytes);
 /* Changes what a mapping that exists is charged with from `old` to `bytes`, also while the ledger is frozen.
  * QSF_E_BUDGET as above; less never fails. */

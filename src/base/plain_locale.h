@@ -9,6 +9,7 @@ typedef struct QsfPlainLocale {
 
 /* Gives the calling thread the locale "C", until qsf_plain_locale_end. */
 void qsf_plain_locale_begin(QsfPlainLocale *l);
+/* Gives it the locale back that it had. Same thread. */
 void qsf_plain_locale_end(const QsfPlainLocale *l);
 
 #endif

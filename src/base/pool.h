@@ -19,6 +19,7 @@ typedef void (*QsfPoolFn)(void *arg, int worker, size_t begin, size_t end);
 /* Creates a pool of n_threads >= 1 threads including the caller: starts n_threads-1, each with a 256 KiB
  * stack charged to STACKS. Free *out with qsf_pool_destroy. QSF_E_RUNTIME, QSF_E_BUDGET. */
 int qsf_pool_create(QsfPool **out, int n_threads, QsfLedger *ledger, QsfErr *err);
+/* Returns the number of threads, including the caller. */
 int qsf_pool_threads(const QsfPool *p);
 /* Between two jobs, by the thread that calls qsf_pool_run: uses n_threads of the pool's threads, at least 1,
  * at most all, for the next jobs; first all are in use. The others sleep and cost nothing. */
@@ -57,6 +58,7 @@ bool qsf_gate_take(QsfGate *g, unsigned *task);
 /* Was this the last task that was not done? Then all results are there, and the caller must call
  * qsf_gate_open, when it has finished what is made of all of them. */
 bool qsf_gate_done(QsfGate *g);
+/* Wakes the threads that wait for the results. Once. */
 void qsf_gate_open(QsfGate *g);
 /* Waits until it is open. What was written before that can then be read. */
 void qsf_gate_wait(QsfGate *g);

@@ -12,6 +12,7 @@
 size_t qsf_utf8_next(const char *s, size_t len, uint32_t *cp);
 /* Encodes cp, which must be a scalar value, as 1..4 bytes and returns their number. */
 size_t qsf_utf8_put(uint32_t cp, char out[4]);
+/* Is s[0..len) well-formed UTF-8: no surrogates, overlong forms or cut sequences? NULs are allowed. */
 bool qsf_utf8_valid(const char *s, size_t len);
 /* Returns the length of the run at the start of s, len > 0, that is either well-formed (*ok) or has no byte
  * of a well-formed sequence; of a part of it if the thread is to stop (interrupt.h), which callers check. */

@@ -11,6 +11,7 @@ typedef struct QsfWake {
 
 /* QSF_E_RUNTIME. After an error, and zero-initialized with -1, qsf_wake_close does nothing. */
 int qsf_wake_open(QsfWake *w, QsfErr *err);
+/* Closes the descriptors. */
 void qsf_wake_close(QsfWake *w);
 /* Any thread. Never waits, if the last signal was cleared. */
 void qsf_wake_signal(QsfWake *w);

@@ -13,6 +13,7 @@
 /* Upper limit of the memory of a reader (version 1.5.4 needs 96 KiB). */
 #define QSF_ZSTD_READER_BYTES (192u << 10)
 
+/* Was the program built with libzstd? */
 bool qsf_zstd_built(void);
 
 /* Compresses n bytes at src to one frame of at most cap bytes at dst, which includes the content size. *out =

@@ -32,6 +32,7 @@ typedef struct QsfPlaces {
 bool qsf_places_find(QsfPlaces *p, const char *const *dirs);
 /* Adds one. */
 bool qsf_places_add(QsfPlaces *p, QsfPlaceKind kind, const char *path);
+/* Frees the paths; p is empty. */
 void qsf_places_free(QsfPlaces *p);
 /* "Ollama"; static. */
 const char *qsf_place_name(QsfPlaceKind kind);

@@ -42,6 +42,7 @@ void qsf_walk_folder(QsfWalk *w, unsigned below);
 void qsf_walk_each(QsfWalk *w, bool files, void (*fn)(QsfWalk *w, const char *name, void *arg), void *arg);
 /* Appends "/name" to w->path; returns the length before, or 0 if it does not fit. */
 size_t qsf_walk_enter(QsfWalk *w, const char *name);
+/* Cuts w->path back to a length that enter returned. */
 void qsf_walk_leave(QsfWalk *w, size_t len);
 /* Adds the model at w->path, if that exists. problem: static, or NULL. */
 void qsf_walk_add(QsfWalk *w, const char *name, const char *problem);

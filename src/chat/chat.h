@@ -40,6 +40,7 @@ typedef struct QsfRendered {
     size_t n_segs, cap_segs;
     size_t lost; /* 1 + index of a message whose text the template left out, the newest one; 0 = none */
 } QsfRendered;
+/* Frees the text and its marks; a zeroed one is allowed. */
 void qsf_rendered_free(QsfRendered *r);
 
 typedef struct QsfChatTemplate QsfChatTemplate;

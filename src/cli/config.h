@@ -24,6 +24,7 @@ struct QSFConfigFile {
  * message that names the file, the line, and what was expected. check, scratch: as for qsf_config_begin. */
 int qsf_config_read(QSFConfigFile **out, const QSFCli *cli, const char *path, QSFCliHandler check,
                     void *scratch, QsfErr *err);
+/* Frees it with all texts that were borrowed from it. NULL is allowed. */
 void qsf_config_close(QSFConfigFile *c);
 /* Sets the setting of entry i, or adds its items to a list to which earlier entries of its section have
  * added. Returns as qsf_setting_set. */

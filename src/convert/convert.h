@@ -67,10 +67,12 @@ typedef struct ConvertProgress {
     uint64_t started, shown; /* ns */
 } ConvertProgress;
 
+/* Starts the clock. The line is shown unless o is quiet or stderr is not a terminal. */
 void convert_progress_begin(ConvertProgress *p, const ConvertOptions *o);
 /* Shows the fraction done (0 to 1), the estimated time left and what. Does nothing if the line was redrawn in
  * the last 200 ms. */
 void convert_progress_show(ConvertProgress *p, double fraction, const char *what);
+/* Removes the line. */
 void convert_progress_end(const ConvertProgress *p);
 
 /* --- inspect.c: models that qsf-run cannot open --- */

@@ -29,6 +29,7 @@ typedef struct QsfAnswerTokens {
 
 /* Without memory: no tokens are known. */
 void qsf_answer_tokens_init(QsfAnswerTokens *a);
+/* After qsf_answer_tokens_close, when no thread uses it any more. */
 void qsf_answer_tokens_destroy(QsfAnswerTokens *a);
 /* Takes the memory, charged to TRANSCRIPT; QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_answer_tokens_open(QsfAnswerTokens *a, uint32_t n_top, QsfLedger *ledger, QsfErr *err);
@@ -54,9 +55,12 @@ uint32_t qsf_answer_tokens_match(const QsfAnswerTokens *a, const int32_t *ids, s
 
 /* ---- any thread: as the functions of qsf_worker_ ---- */
 
+/* qsf_worker_tokens. */
 void qsf_answer_tokens_info(QsfAnswerTokens *a, QSFTokens *out);
+/* qsf_worker_token_ids and qsf_worker_token_rows. */
 uint32_t qsf_answer_tokens_ids(QsfAnswerTokens *a, uint32_t first, int32_t *out, uint32_t max);
 uint32_t qsf_answer_tokens_rows(QsfAnswerTokens *a, uint32_t first, QSFToken *out, uint32_t max);
+/* qsf_worker_token_why. */
 bool qsf_answer_tokens_get_why(QsfAnswerTokens *a, uint32_t i, QSFWhy *out);
 
 #endif

@@ -24,6 +24,7 @@ typedef struct QsfApiGrammar {
 int qsf_api_grammar_set(QsfApiGrammar *g, const char *kind, const char *text, QsfErr *err);
 /* *dst is freed by the caller. QSF_E_RUNTIME. */
 int qsf_api_grammar_copy(QsfApiGrammar *dst, const QsfApiGrammar *src, QsfErr *err);
+/* Frees the text; g is then that of no grammar. */
 void qsf_api_grammar_free(QsfApiGrammar *g);
 
 #endif

@@ -11,6 +11,7 @@ typedef struct QsfSharedConfig QsfSharedConfig;
 /* Creates it with the budget and threads of s and one reference; NULL when out of memory. */
 QsfSharedConfig *qsf_shared_config_new(const QSFSettings *s);
 void qsf_shared_config_release(QsfSharedConfig *l); /* NULL allowed; the last one frees it */
+/* Set a value for all engines: those that are open see it between two tokens. Any thread. */
 void qsf_shared_config_set_budget(QsfSharedConfig *l, uint64_t bytes);
 void qsf_shared_config_set_threads(QsfSharedConfig *l, int32_t threads);
 void qsf_shared_config_set_quality(QsfSharedConfig *l, float quality);

@@ -32,13 +32,16 @@ typedef struct QsfLiveStats {
     uint64_t rss, peak_rss, recent_peak_rss;
 } QsfLiveStats;
 
+/* No model, state EMPTY; the budget is that of s. */
 void qsf_live_stats_init(QsfLiveStats *b, const QSFSettings *s);
+/* After the engine thread has ended, when no thread uses it any more. */
 void qsf_live_stats_free(QsfLiveStats *b);
 
 /* Engine thread. */
 void qsf_live_stats_state(QsfLiveStats *b, QSFState state);
 /* Publishes a loaded model. With rt NULL, withdraws it: after the return no other thread uses it. */
 void qsf_live_stats_model(QsfLiveStats *b, QsfRuntime *rt, const char *path, const QSFSettings *s);
+/* The template of the model has changed. */
 void qsf_live_stats_template(QsfLiveStats *b);
 /* Publishes the model's new plan, under which the cache holds ctx_used tokens. */
 void qsf_live_stats_plan(QsfLiveStats *b, uint32_t ctx_used);
@@ -49,11 +52,15 @@ void qsf_live_stats_budget(QsfLiveStats *b, const QSFSettings *s);
 void qsf_live_stats_prefill(QsfLiveStats *b, uint32_t n, uint32_t reused, int32_t max_tokens);
 /* qsf_worker_ahead: `done` of `total` tokens of the prompt are in the cache. */
 void qsf_live_stats_ahead(QsfLiveStats *b, uint32_t done, uint32_t total);
+/* The prompt was evaluated: the state is DECODE, and the speed of the prefill is known. */
 void qsf_live_stats_decode(QsfLiveStats *b, uint32_t ctx_used);
+/* A token of the answer was chosen. max_tokens: the limit of the answer, 0 = none. */
 void qsf_live_stats_token(QsfLiveStats *b, const QsfSample *s, uint32_t ctx_used, int32_t max_tokens);
+/* The request is over: the state is IDLE. */
 void qsf_live_stats_done(QsfLiveStats *b, uint32_t ctx_used);
 
 /* Any thread. */
+/* qsf_worker_stats. */
 void qsf_live_stats_snapshot(QsfLiveStats *b, QSFStats *out);
 /* Like qsf_worker_layers; and the model's ledger as text (malloc'ed). 0 and NULL without a model. */
 uint32_t qsf_live_stats_layers(QsfLiveStats *b, QSFLayerStats *out, uint32_t max);

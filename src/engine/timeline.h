@@ -21,7 +21,10 @@ typedef struct QsfTimeline {
     uint32_t lead;          /* of qsf_timeline_lead */
 } QsfTimeline;
 
+/* An empty conversation for the model of rt, which outlives t. QSF_E_BUDGET, QSF_E_RUNTIME; qsf_timeline_free
+ * is allowed in any case. */
 int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err);
+/* Frees the tokens; the KV cache stays as it is. */
 void qsf_timeline_free(QsfTimeline *t);
 /* After a replan: makes room for the context of the plan in force. On failure (QSF_E_BUDGET,
  * QSF_E_RUNTIME) nothing has changed, and no plan with a longer context than before may stay

@@ -93,6 +93,7 @@ int qsf_source_open_adapter(QsfSource **out, const char *path, const QsfAdapterB
                             QsfErr *err);
 /* Opens a GGUF file as qsf_source_open, and nothing else: messages are about a control vector. */
 int qsf_source_open_control(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err);
+/* Closes the files and frees everything that the functions here return. NULL is allowed. */
 void qsf_source_close(QsfSource *s);
 
 const char *qsf_source_path(const QsfSource *s); /* of the first file, or of the model directory */
@@ -101,6 +102,7 @@ bool qsf_source_from_dir(const QsfSource *s);    /* whether a directory was open
 const char *qsf_source_notice(const QsfSource *s);
 const char *qsf_source_format(const QsfSource *s); /* "GGUF v3", "QSF v1", "tokenizer.json", ...; owned */
 uint64_t qsf_source_bytes(const QsfSource *s);     /* all parts */
+/* Returns the number of files, and file i, owned by s. */
 uint32_t qsf_source_n_files(const QsfSource *s);
 const QsfFile *qsf_source_file(const QsfSource *s, uint32_t i);
 /* Returns the virtual file, which has number qsf_source_n_files: it has a size, and a path for messages, but
@@ -119,6 +121,7 @@ const QsfChecksumPart *qsf_source_checksums(const QsfSource *s, uint32_t *n);
 #define QSF_HEADER_CODES 3u
 const uint8_t *qsf_source_header_codes(const QsfSource *s);
 
+/* Returns the number of tensors; of them tensor i below it, owned by s. */
 uint64_t qsf_source_n_tensors(const QsfSource *s);
 uint64_t
 qsf_source_n_left_out(const QsfSource *s); /* tensors of inputs other than text, which are not among them */
@@ -135,6 +138,7 @@ int qsf_source_override(QsfSource *s, const char *spec, QsfErr *err);
 size_t qsf_meta_count(const QsfSource *s);
 /* Returns the key of entry i, and its type; for arrays also the element type and count. For --inspect. */
 const char *qsf_meta_at(const QsfSource *s, size_t i, QsfMetaType *type, QsfMetaType *elem, uint64_t *count);
+/* Is there a value for the key, of any type? */
 bool qsf_meta_has(const QsfSource *s, const char *key);
 /* Read a scalar. If the key is absent, *out = fallback. QSF_E_MODEL, which names the key, if its type
  * does not convert or the value is out of range. */
@@ -165,6 +169,7 @@ int qsf_meta_array_open(const QsfSource *s, const char *key, QsfMetaType elem, Q
                         QsfErr *err);
 /* Reads the next string; *s is valid until the next call. */
 int qsf_meta_array_str(QsfMetaArray *a, const char **s, size_t *len, QsfErr *err);
+/* Read the next number. QSF_E_MODEL if it does not convert. */
 int qsf_meta_array_i64(QsfMetaArray *a, int64_t *out, QsfErr *err);
 int qsf_meta_array_f32(QsfMetaArray *a, float *out, QsfErr *err);
 void qsf_meta_array_close(QsfMetaArray *a);

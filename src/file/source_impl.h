@@ -124,6 +124,7 @@ int qsf_source_index_tensors(QsfSource *s, QsfErr *err);
 int qsf_meta_table_init(QsfSource *s, QsfMetaTable *t, uint64_t n, QsfErr *err);
 /* Adds entry t->e[t->n], which the caller has filled, to the table; QSF_E_MODEL if its key exists. */
 int qsf_meta_table_add(const QsfSource *s, QsfMetaTable *t, QsfErr *err);
+/* Returns the entry, owned by t; NULL if there is none. */
 const QsfMetaEntry *qsf_meta_find(const QsfMetaTable *t, const char *key);
 /* Like qsf_meta_u32, for a table that is not yet part of a source; path is for messages. */
 int qsf_meta_table_u32(const QsfMetaTable *t, const char *path, const char *key, uint32_t fallback,
@@ -148,6 +149,7 @@ int qsf_meta_make_array(QsfSource *s, const char *key, QsfMetaType elem, uint64_
 void qsf_meta_put_str(QsfStrbuf *b, const char *text, size_t len);
 /* Appends v in `bytes` bytes, little-endian. */
 void qsf_meta_put_le(QsfStrbuf *b, uint64_t v, unsigned bytes);
+/* Frees the texts of metadata that were made. */
 void qsf_meta_free_made(QsfSource *s);
 
 /* --- meta_make.c --- */

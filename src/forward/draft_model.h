@@ -18,6 +18,7 @@ typedef struct QsfDraftModel QsfDraftModel;
  * vocabularies (token/vocab_compare.h) before anything is loaded, and destroys it. */
 int qsf_draft_model_create(QsfDraftModel **out, const char *path, QsfLedger *ledger, QsfErr *err);
 void qsf_draft_model_destroy(QsfDraftModel *x); /* NULL allowed */
+/* Returns its file, owned by x. */
 const QsfSource *qsf_draft_model_source(const QsfDraftModel *x);
 /* Sets the number of tokens that both vocabularies have; others are neither read nor guessed. */
 void qsf_draft_model_set_vocab(QsfDraftModel *x, uint32_t n);

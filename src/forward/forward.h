@@ -195,7 +195,9 @@ float *qsf_forward_tapped(const QsfForward *f, QsfSlice s, uint32_t *stride);
 
 /* Returns the logits of the last evaluated position (n_vocab), owned by f, valid until the next eval. */
 float *qsf_forward_logits(QsfForward *f);
+/* Returns the positions that were evaluated, also those that were evicted since. Not while an eval runs. */
 uint32_t qsf_forward_n_past(const QsfForward *f);
+/* Returns the context in positions, by the plan in force. */
 uint32_t qsf_forward_ctx(const QsfForward *f);
 /* Removes positions n and later; n <= n_past. A model with recurrent states goes back to its newest
  * checkpoint at or before n. Returns how many positions stay, which is n_past: the caller must
@@ -315,7 +317,9 @@ typedef struct QsfLayerStats {
 } QsfLayerStats;
 /* Fills out[0..min(n_layers + 1, max)) and returns n_layers + 1. Any thread. */
 uint32_t qsf_forward_layers(const QsfForward *f, QsfLayerStats *out, uint32_t max);
+/* Fills *out; the parts are read one after the other, while they may change. Any thread. */
 void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out);
+/* Sets the counters to 0, except those that say otherwise. Between two evals. */
 void qsf_forward_stats_reset(QsfForward *f);
 
 /* Explains the numbers of threads in lines that begin with "threads: ": the CPUs, and for single tokens and

@@ -19,6 +19,7 @@ uint8_t *qsf_forward_scratch(QsfForward *f, size_t *bytes);
 
 /* ---- rows ---- */
 
+/* Returns the number of KV caches. */
 uint32_t qsf_forward_n_caches(const QsfForward *f);
 /* Sets first (n_caches) to the first row at or after `row` that each cache holds completely: a
  * later one in a ring. */
@@ -40,6 +41,8 @@ bool qsf_forward_can_save(const QsfForward *f, uint32_t n);
 uint64_t qsf_forward_state_bytes(const QsfForward *f);
 /* Finds the newest position p with after < p <= before whose state is held; 0 if there is none. */
 uint32_t qsf_forward_state_before(const QsfForward *f, uint32_t after, uint32_t before);
+/* Returns the state that is held after pos positions, (qsf_state_bytes) bytes owned by f, valid until the
+ * next eval; NULL if none is. */
 const uint8_t *qsf_forward_state(const QsfForward *f, uint32_t pos);
 
 /* ---- caches with lists ---- */
@@ -48,6 +51,7 @@ const uint8_t *qsf_forward_state(const QsfForward *f, uint32_t pos);
  * cache is saved with the places and weights of its tiles, and restored with n_past positions. */
 #define QSF_LISTS_WORDS 16u /* of their description */
 
+/* Must the caches be saved with their lists? */
 bool qsf_forward_is_listed(const QsfForward *f);
 /* Does a cache hold all positions of the context? Otherwise a conversation may be longer than the context. */
 bool qsf_forward_is_bounded(const QsfForward *f);
@@ -55,6 +59,7 @@ bool qsf_forward_is_bounded(const QsfForward *f);
 bool qsf_forward_weighs(const QsfForward *f);
 /* Can it be saved now? Not when an evaluation failed and left part of its weights. */
 bool qsf_forward_lists_ready(const QsfForward *f);
+/* Fills their description, which a file stores as it is. */
 void qsf_forward_lists(const QsfForward *f, uint32_t words[QSF_LISTS_WORDS]);
 /* Were they made with this pass's policy and context? */
 bool qsf_forward_lists_same(const QsfForward *f, const uint32_t words[QSF_LISTS_WORDS]);
@@ -74,6 +79,7 @@ bool qsf_forward_lists_cache(QsfForward *f, uint32_t i, const uint32_t *first, u
  * caches are read, and qsf_forward_lists_done is called instead of qsf_forward_restored. */
 bool qsf_forward_lists_begin(QsfForward *f, const uint32_t words[QSF_LISTS_WORDS], const uint32_t *first,
                              uint32_t n_past);
+/* All caches were read: they hold n_past positions. */
 void qsf_forward_lists_done(QsfForward *f, const uint32_t *first, uint32_t n_past);
 
 /* ---- restoring ---- */

@@ -29,7 +29,9 @@ typedef struct QsfThreads {
     char text[2][QSF_THREADS_TEXT]; /* for tokens and for prompts: what was measured, or will be */
 } QsfThreads;
 
+/* Creates the lock and follows the plan. Never fails. */
 void qsf_threads_open(QsfForward *f, const QsfPlan *p);
+/* Destroys the lock; the pool stays. */
 void qsf_threads_close(QsfForward *f);
 /* After f->pool was set: follows the plan. What was measured stays if the pool has as many threads. */
 void qsf_threads_plan(QsfForward *f, const QsfPlan *p);

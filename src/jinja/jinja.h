@@ -61,6 +61,7 @@ typedef struct QsfJinjaOut {
     bool raised;    /* the template called raise_exception; text is its message */
     uint64_t steps; /* how many it took */
 } QsfJinjaOut;
+/* Frees the text and the tags; a zeroed one is allowed. */
 void qsf_jinja_out_free(QsfJinjaOut *o);
 
 /* Renders t with v (once per v: its memory also holds the values of the rendering). *out must be

@@ -44,6 +44,7 @@ typedef struct QsfJLexer {
     unsigned n_open;
 } QsfJLexer;
 
+/* Begins at s[0..len), which outlives the lexer. */
 void qsf_j_lex_init(QsfJLexer *lx, const char *s, size_t len);
 /* QSF_E_MODEL "line N: ...". */
 int qsf_j_lex_next(QsfJLexer *lx, QsfJToken *out, QsfErr *err);

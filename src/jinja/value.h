@@ -104,7 +104,9 @@ typedef struct QsfJMem {
     bool failed;  /* an allocation failed; sticky */
     bool starved; /* and not because of the limit: the process is out of memory */
 } QsfJMem;
+/* An empty heap that may take limit bytes. */
 void qsf_j_mem_init(QsfJMem *m, size_t limit);
+/* Frees all values at once. */
 void qsf_j_mem_destroy(QsfJMem *m);
 /* Zeroed bytes, or NULL and m->failed. */
 void *qsf_j_alloc(QsfJMem *m, size_t bytes);
@@ -119,6 +121,7 @@ static inline QsfJVal qsf_j_undef(const QsfJUndef *u) { return (QsfJVal){ .type 
 QsfJVal qsf_j_str(QsfJMem *m, const char *p, size_t len, QsfJTag tag);
 QsfJVal qsf_j_list(QsfJMem *m, QsfJType type, size_t cap); /* empty, with room for cap */
 QsfJVal qsf_j_dict(QsfJMem *m, QsfJType type, size_t cap);
+/* Appends v; false if memory runs out. */
 bool qsf_j_append(QsfJMem *m, QsfJList *l, QsfJVal v);
 /* Adds a pair without checking for an equal key. */
 bool qsf_j_dict_add(QsfJMem *m, QsfJDict *d, QsfJVal key, QsfJVal v);
@@ -133,6 +136,7 @@ static inline bool qsf_j_is_whole(QsfJVal v) { return v.type == QSF_J_BOOL || v.
 static inline bool qsf_j_is_listy(QsfJVal v) { return v.type == QSF_J_LIST || v.type == QSF_J_TUPLE; }
 static inline int64_t qsf_j_whole(QsfJVal v) { return v.type == QSF_J_BOOL ? v.u.b : v.u.i; }
 static inline double qsf_j_real(QsfJVal v) { return v.type == QSF_J_FLOAT ? v.u.f : (double)qsf_j_whole(v); }
+/* Compare the bytes with b (len bytes), or a C string; tags do not count. */
 bool qsf_j_same_text(const QsfJStr *a, const char *b, size_t len);
 bool qsf_j_is(const QsfJStr *a, const char *b);
 

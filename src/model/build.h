@@ -116,6 +116,7 @@ void qsf_build_norm(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice 
 /* The same for each of `heads` parts of the slice; per_head: each head has its own weights. */
 void qsf_build_head_norm(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice x, uint32_t heads,
                          bool per_head);
+/* out += in. */
 void qsf_build_add(QsfBuilder *b, const char *label, QsfSlice in, QsfSlice out);
 /* out = act(out) * in, or act(out) where `in` is none. */
 void qsf_build_act(QsfBuilder *b, const char *label, QsfActKind kind, QsfSlice in, QsfSlice out);
@@ -199,6 +200,7 @@ typedef struct QsfScanSpec {
     QsfSlice out;       /* may be x */
     uint32_t heads, n, groups;
 } QsfScanSpec;
+/* Appends a step of it. */
 void qsf_build_scan(QsfBuilder *b, const QsfScanSpec *spec);
 
 /* ---- whole parts that families share ---- */

@@ -22,6 +22,7 @@ typedef struct QsfKeys {
 
 /* Sets k->key to "<arch>.<name>" and returns it. */
 const char *qsf_keys_name(QsfKeys *k, const char *name);
+/* Is there a key "<arch>.<name>"? */
 bool qsf_keys_has(QsfKeys *k, const char *name);
 /* Is it an array (of integers)? */
 bool qsf_keys_is_array(QsfKeys *k, const char *name);

@@ -40,6 +40,7 @@ int qsf_model_of_source(QsfModel *m, QsfSource *src, bool to_convert, QsfLedger 
 /* Builds m->prog from m->hp and the tensors of set, and records in m->reads what it looked for; m->src may be
  * NULL, then every metadata key is absent. Errors as above. */
 int qsf_model_build(QsfModel *m, const QsfTensorSet *set, QsfErr *err);
+/* Frees the program and closes the source. A zeroed model is allowed. */
 void qsf_model_close(QsfModel *m);
 
 /* Returns the number of tensor elements. */

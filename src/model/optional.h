@@ -23,6 +23,7 @@ static inline void qsf_blocks_remove(QsfBlockSet *s, uint32_t block) {
 }
 /* Returns how many blocks are in s. */
 uint32_t qsf_blocks_count(const QsfBlockSet *s);
+/* Are the same blocks in both? */
 bool qsf_blocks_equal(const QsfBlockSet *a, const QsfBlockSet *b);
 
 /* Fills *out with the blocks that may be skipped: all but those at both ends, and but those that others

@@ -20,6 +20,7 @@ typedef enum QsfEvictKind {
 
 /* Returns QSF_EVICT_N for an unknown name. */
 QsfEvictKind qsf_evict_parse(const char *name);
+/* Returns the name, static. */
 const char *qsf_evict_name(QsfEvictKind k);
 /* Does the policy need attention weights? */
 bool qsf_evict_observes(QsfEvictKind k);

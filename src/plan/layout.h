@@ -42,6 +42,7 @@ typedef struct QsfShape {
     uint32_t n_units;
 } QsfShape;
 
+/* Fills *s from the program of m. t: the kernels in use, which decide how activations are quantized. */
 void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t);
 
 /* Returns the number of buffers that compressed layers are read to: one, or with several slots two, so that

@@ -147,6 +147,7 @@ typedef struct QsfPlan {
  * works: NNN MB", which is a budget that works. QSF_E_USAGE when pin_cap does not allow the resident
  * embedding table of a tied model. */
 int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);
+/* Frees the lists of a plan; a zeroed one is allowed, and a freed one. */
 void qsf_plan_free(QsfPlan *p);
 
 /* Returns the bytes of experts in memory, with a full context: pinned, or in slots. */
@@ -170,6 +171,7 @@ typedef enum QsfOptionName {
     QSF_OPTION_KV,
     QSF_OPTION_N
 } QsfOptionName;
+/* Returns it, static. */
 const char *qsf_option_name(QsfOptionName name, bool commands);
 
 /* Leaves out what drafts beside the model, and what is pinned for drafts: all of it is given up before a

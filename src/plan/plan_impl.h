@@ -42,6 +42,7 @@ typedef struct QsfPricing {
     uint64_t budget;
 } QsfPricing;
 
+/* Reads what stays the same in the search; m and o outlive s. */
 void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o);
 /* Return the types of a configuration. kv: those in use, of the cache with the fewest bits; wanted: those
  * asked for, which some caches may not support. */

@@ -62,6 +62,7 @@ static inline bool qsf_quality_reduces(const QsfQuality *q) {
 }
 /* Does b leave out less than a in some way? */
 bool qsf_quality_wishes_more(const QsfQualityWish *a, const QsfQualityWish *b);
+/* Do both leave out the same? */
 bool qsf_quality_wish_equal(const QsfQualityWish *a, const QsfQualityWish *b);
 /* Early exit of blocks [exit, n_blocks). */
 void qsf_quality_exit(QsfQuality *q, const QsfModel *m, uint32_t exit, float margin, float full);
@@ -69,6 +70,7 @@ void qsf_quality_exit(QsfQuality *q, const QsfModel *m, uint32_t exit, float mar
 static inline bool qsf_quality_exits(const QsfQuality *q) {
     return qsf_quality_below(q) && q->exit > 0 && q->margin > QSF_EVERY_MARGIN;
 }
+/* Do both leave out the same, as far as a plan has it? */
 bool qsf_quality_equal(const QsfQuality *a, const QsfQuality *b);
 
 /* Returns how many experts a position uses at most of the n_used that its router chooses:

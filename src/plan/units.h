@@ -68,7 +68,9 @@ typedef struct QsfChunk {
 /* Returns the bytes of u that one token multiplies on average. */
 uint64_t qsf_unit_active_bytes(const QsfUnit *u);
 
+/* Returns the number of units of a model. */
 uint32_t qsf_unit_count(const QsfModel *m);
+/* Fills *u with unit `index`, below the count. */
 void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u);
 
 /* Makes the chunk of items [item0, item1) of u. */

@@ -156,6 +156,7 @@ void run_put_types(QsfStrbuf *b, const QsfSource *s, bool json);
 int run_write(const char *s, size_t len);
 /* Prints "qsf-run: message" on stderr, unless only the answer and errors are wanted. */
 void run_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Sets whether run_note prints. */
 void run_set_quiet(bool quiet);
 bool run_is_quiet(void);
 int run_write_raw(const char *s, size_t len); /* own text: JSON, tables */

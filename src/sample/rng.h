@@ -10,7 +10,9 @@ typedef struct QsfRng {
     uint64_t s[4]; /* never all zero */
 } QsfRng;
 
+/* Any seed is allowed; the same one gives the same numbers on every machine. */
 void qsf_rng_seed(QsfRng *r, uint64_t seed);
+/* Returns 64 random bits. */
 uint64_t qsf_rng_next(QsfRng *r);
 /* Uniform in [0, 1) with 53 random bits. */
 double qsf_rng_unit(QsfRng *r);

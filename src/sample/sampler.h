@@ -16,6 +16,7 @@ typedef struct QsfSampler QsfSampler;
 /* Buffers for n_vocab candidates, charged to LOGITS. */
 int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table, QsfLedger *ledger,
                        QsfErr *err);
+/* Frees the buffers. NULL is allowed. */
 void qsf_sampler_destroy(QsfSampler *s);
 
 /* Restarts the generator (xoshiro, seeded so that equal seeds give equal draws on every machine), and what

@@ -37,6 +37,7 @@ typedef struct QsfMean {
     uint64_t n;
     double mean, m2; /* m2: sum of squared differences from the mean */
 } QsfMean;
+/* Adds a value; a zeroed QsfMean has none. */
 void qsf_mean_add(QsfMean *m, double v);
 /* Standard error of the mean, as if the values were independent; 0 for fewer than two. */
 double qsf_mean_error(const QsfMean *m);

@@ -9,6 +9,7 @@
 void qsf_trace_begin(QsfChain *c, QSFWhy *w, uint32_t n, int32_t also);
 /* After each stage that was applied. */
 void qsf_trace_stage(QsfChain *c, QSFWhy *w, const QsfStage *stage);
+/* Is id one of the tokens that w has? */
 bool qsf_trace_has(const QSFWhy *w, int32_t id);
 
 #endif

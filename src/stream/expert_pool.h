@@ -23,6 +23,7 @@ void qsf_expert_pool_destroy(QsfExpertPool *p); /* NULL allowed */
 /* Between passes: gives the pool n slots, charged to PINNED; experts stay where there is a slot. Less
  * cannot fail. QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_expert_pool_resize(QsfExpertPool *p, uint32_t n, QsfErr *err);
+/* Returns the number of slots, and the bytes of one. */
 uint32_t qsf_expert_pool_slots(const QsfExpertPool *p);
 uint64_t qsf_expert_pool_slot_bytes(const QsfExpertPool *p);
 
@@ -57,6 +58,7 @@ bool qsf_expert_pool_has(const QsfExpertPool *p, uint32_t unit);
 /* Waits for a unit of a requested expert: *data is where the chunk *c, the whole unit, lies, valid until
  * the release of the expert's second unit. QSF_E_RUNTIME, QSF_E_MODEL (a damaged file). */
 int qsf_expert_pool_acquire(QsfExpertPool *p, uint32_t unit, QsfChunk *c, const uint8_t **data, QsfErr *err);
+/* The unit was used. After both units of an expert its slot may get another one. */
 void qsf_expert_pool_release(QsfExpertPool *p, uint32_t unit);
 
 /* Rows of an expert that is there are put into groups (interleave.h), which are multiplied faster, when that

@@ -82,6 +82,7 @@ int qsf_loader_wait_seen(QsfLoader *l, uint32_t unit, QsfErr *err);
  * QSF_E_INTERRUPTED when cancelled. */
 int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,
                        QsfErr *err);
+/* The chunk that was acquired last was used; its slot is read into again. */
 void qsf_loader_release(QsfLoader *l);
 /* Between passes: waits until all reads have ended and drops what was read ahead; the consumer may then
  * change which items of the units are pinned. Continue starts reading again. */

@@ -36,10 +36,13 @@ void qsf_slots_init(QsfSlots *s, uint32_t n, uint8_t *memory, uint64_t slot_byte
 
 /* Whether begin_load would succeed. */
 bool qsf_slots_can_load(const QsfSlots *s);
+/* Returns the next slot, now LOADING c; NULL if it is not EMPTY, nothing streams or a load has failed. */
 QsfSlot *qsf_slots_begin_load(QsfSlots *s, const QsfChunk *c);
 /* The oldest slot that is LOADING becomes READY, or EMPTY if ok is false. */
 bool qsf_slots_end_load(QsfSlots *s, bool ok);
+/* Returns the oldest READY slot, now IN_USE; NULL if the next one to use is not READY. */
 QsfSlot *qsf_slots_acquire(QsfSlots *s);
+/* The slot IN_USE becomes EMPTY; false if there is none. */
 bool qsf_slots_release(QsfSlots *s);
 /* All to EMPTY and the ring to its start; false while one is LOADING. */
 bool qsf_slots_reset(QsfSlots *s);

@@ -94,6 +94,7 @@ void qsf_weights_skip(QsfWeights *w, const QsfBlockSet *blocks);
 int qsf_weights_settle(QsfWeights *w, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
                        QsfErr *err);
 
+/* Returns the number of units, and unit i, owned by w. */
 uint32_t qsf_weights_n_units(const QsfWeights *w);
 const QsfUnit *qsf_weights_unit(const QsfWeights *w, uint32_t i);
 /* Whether all of unit i is, or will be, in RAM. */
@@ -165,6 +166,7 @@ int qsf_weights_wait_layer(QsfWeights *w, uint32_t layer, QsfErr *err);
  * with the item after the view before (`item`). Whether it ends with the unit is in v->item1.
  * QSF_E_RUNTIME: the read failed (names file and offset); QSF_E_INTERRUPTED: cancelled. */
 int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightView *v, QsfErr *err);
+/* The view was used: rows that streamed may be overwritten. */
 void qsf_weights_release(QsfWeights *w, const QsfWeightView *v);
 /* ok false: the pass broke off; the next one starts from the first unit. */
 void qsf_weights_end_pass(QsfWeights *w, bool ok);

@@ -57,12 +57,14 @@ int qsf_weights_check_files(QsfWeights *w, QsfErr *err);
 int qsf_weights_read_failed(QsfWeights *w, int rc);
 /* Counts what is pinned, and what is to be. */
 void qsf_weights_count_pins(QsfWeights *w);
+/* Frees the checksums of layers; none are checked after that. */
 void qsf_weights_close_checksums(QsfWeights *w);
 /* Sets the size of the chunks in which the unit streams. */
 void qsf_weights_set_chunks(const QsfWeights *w, QsfWeightUnit *u);
 /* Sets which items are pinned, by the plan and in `lent` bytes, while nothing is read. Rows in memory stay as
  * far as they are pinned. */
 void qsf_weights_apply(QsfWeights *w, const QsfPlan *p, uint64_t lent);
+/* Frees the list of rows in lent memory. */
 void qsf_weights_drop_lend(QsfWeights *w);
 /* Returns the slots for experts with `lent` bytes more than the plan has for them. */
 uint32_t qsf_weights_expert_slots(const QsfWeights *w, uint64_t lent);

@@ -39,6 +39,7 @@ typedef struct QsfMerger {
     size_t n_first, cap_first, at_first;
 } QsfMerger;
 
+/* Frees the buffers and releases their charge; a zeroed one is allowed. */
 void qsf_merger_free(QsfMerger *m);
 /* Removes all symbols. */
 void qsf_merger_clear(QsfMerger *m);

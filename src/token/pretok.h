@@ -39,6 +39,7 @@ typedef struct QsfPretok {
 
 /* QSF_E_RUNTIME. Close it in either case. */
 int qsf_pretok_open(QsfPretok *p, const QsfPretokSpec *spec, QsfErr *err);
+/* Frees the expressions. */
 void qsf_pretok_close(QsfPretok *p);
 
 /* Receives the pieces in order; a result other than QSF_OK stops the splitting. */

@@ -69,6 +69,7 @@ typedef struct QsfTextSteps {
 /* Reads the steps of src; s->present is false if it has no such key. charsmap: its table. QSF_E_MODEL names a
  * step that is not known, or an expression that does not compile; QSF_E_RUNTIME. Close s in either case. */
 int qsf_steps_open(QsfTextSteps *s, const QsfSource *src, const QsfCharsmap *charsmap, QsfErr *err);
+/* Frees the steps; a zeroed one is allowed. */
 void qsf_steps_close(QsfTextSteps *s);
 
 /* Text and, for each byte, whether it is trusted. Zero-initialise; free the members. */

@@ -32,7 +32,9 @@ typedef struct QsfIds {
     QsfLedger *ledger; /* NULL, or set while the list is empty */
 } QsfIds;
 int qsf_ids_push(QsfIds *ids, int32_t id, QsfErr *err); /* QSF_E_RUNTIME without memory */
+/* Appends n ids; QSF_E_RUNTIME without memory, QSF_E_BUDGET with a ledger. */
 int qsf_ids_append(QsfIds *ids, const int32_t *src, size_t n, QsfErr *err);
+/* Frees the list and releases its charge; it is empty and can be used again. */
 void qsf_ids_free(QsfIds *ids);
 
 /* Upper bound of the bytes that opening will charge to QSF_MEM_TOKENIZER, computed from the metadata
@@ -43,6 +45,7 @@ uint64_t qsf_tokenizer_estimate(const QsfSource *src);
  * cause a warning (see qsf_tokenizer_warning) and use the default. QSF_E_MODEL names the key; QSF_E_BUDGET.
  * src may be closed afterwards. */
 int qsf_tokenizer_open(QsfTokenizer **out, const QsfSource *src, QsfLedger *ledger, QsfErr *err);
+/* Frees it with its tables. NULL is allowed. */
 void qsf_tokenizer_close(QsfTokenizer *t);
 /* One sentence about guesses, or NULL. */
 const char *qsf_tokenizer_warning(const QsfTokenizer *t);
@@ -69,15 +72,18 @@ int qsf_tokenizer_encode_marked(const QsfTokenizer *t, const char *text, size_t 
  * it. */
 size_t qsf_tokenizer_least(const QsfTokenizer *t, const char *text, size_t len);
 
+/* Returns the number of tokens: ids are below it. */
 uint32_t qsf_tokenizer_n_vocab(const QsfTokenizer *t);
 /* Special ids, -1 if the vocabulary has none. */
 int32_t qsf_tokenizer_bos(const QsfTokenizer *t);
 int32_t qsf_tokenizer_eos(const QsfTokenizer *t);
+/* Does QSF_TOK_BOS add a token? */
 bool qsf_tokenizer_adds_bos(const QsfTokenizer *t);
 /* Whether this id ends a generation (EOS, EOT, <|im_end|>, <end_of_turn>, ...). */
 bool qsf_tokenizer_is_eog(const QsfTokenizer *t, int32_t id);
 /* Whether this id ends a message, but not the generation (<|end|> of gpt-oss). */
 bool qsf_tokenizer_is_eom(const QsfTokenizer *t, int32_t id);
+/* Returns the type; QSF_TOKEN_UNUSED for ids outside the vocabulary. */
 QsfTokenType qsf_tokenizer_type(const QsfTokenizer *t, int32_t id);
 /* Finds the longest word of a text that comes in pieces: a run of white space, or of other
  * bytes. Zeroed at its start. */
@@ -85,6 +91,7 @@ typedef struct QsfWords {
     size_t longest, run; /* bytes; run: at the end of the last piece */
     bool blank;          /* that run is white space */
 } QsfWords;
+/* Counts the next len bytes of a text; *w is zeroed before the first. */
 void qsf_words_feed(QsfWords *w, const char *text, size_t len);
 /* Returns an estimate, rather too high, of the bytes that tokenizing a text of len bytes
  * charges, with its ids. */

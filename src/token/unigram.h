@@ -35,6 +35,7 @@ typedef struct QsfLattice {
                        without such */
     size_t cap_found;
 } QsfLattice;
+/* Frees the buffers and releases their charge; a zeroed one is allowed. */
 void qsf_lattice_free(QsfLattice *l);
 /* Makes room for n positions. QSF_E_RUNTIME without memory, QSF_E_BUDGET. */
 int qsf_lattice_reserve(QsfLattice *l, size_t n, QsfErr *err);

@@ -59,6 +59,7 @@ int32_t qsf_vocab_find(const QsfVocab *v, const char *text, size_t len);
 int32_t qsf_vocab_find_model(const QsfVocab *v, const char *text, size_t len);
 /* QSF_TOKEN_UNUSED for ids out of range. */
 QsfTokenType qsf_vocab_type(const QsfVocab *v, int32_t id);
+/* Sets the type of a token of the vocabulary. */
 void qsf_vocab_set_type(QsfVocab *v, int32_t id, QsfTokenType type);
 
 /* Whether merging plain text may result in this token. Control, unknown and byte tokens are excluded: typed

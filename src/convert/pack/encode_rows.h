@@ -25,8 +25,10 @@ typedef struct QsfEncoder {
     size_t cap_x, cap_raw, cap_out;
 } QsfEncoder;
 
+/* Never fails; s, pool and cancel outlive e. */
 void qsf_encoder_init(QsfEncoder *e, const QsfSource *s, QsfPool *pool, const atomic_int *cancel,
                       QsfQuantRule rule);
+/* Frees the buffers. */
 void qsf_encoder_free(QsfEncoder *e);
 
 /* Returns QSF_E_INTERRUPTED if cancelled. */

@@ -20,6 +20,7 @@ typedef struct QsfMoments {
 
 /* Adds rows; *m must be zeroed first. QSF_E_MODEL as qsf_quant_check. */
 int qsf_moments_add(QsfMoments *m, const QsfQuantRows *rows, QsfErr *err);
+/* Adds what was counted in other to m. */
 void qsf_moments_merge(QsfMoments *m, const QsfMoments *other);
 
 typedef struct QsfOutlierLimits {

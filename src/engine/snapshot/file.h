@@ -61,6 +61,7 @@ typedef struct QsfSnapFile {
  * another program has it locked. */
 QsfSnapKind qsf_snapfile_open(QsfSnapFile *s, const char *path, const QsfSnapKey *key, bool write,
                               QsfErr *err);
+/* Closes the descriptor, and with it the lock. One that was not opened is allowed. */
 void qsf_snapfile_close(QsfSnapFile *s);
 
 /* ---- streams ---- */
@@ -76,6 +77,8 @@ typedef struct QsfSnapStream {
     int why; /* errno; 0: the file ended */
 } QsfSnapStream;
 
+/* Begins at byte `at` of fd with buf (cap bytes), both of which stay the caller's; limit: where reading
+ * ends. */
 void qsf_snap_stream(QsfSnapStream *s, int fd, uint64_t at, uint64_t limit, uint8_t *buf, size_t cap);
 static inline void qsf_snap_begin(QsfSnapStream *s) { s->crc = 0; }
 /* Return false on a failure, and on every call after one. */

@@ -173,10 +173,12 @@ int qsf_hf_config_open(QsfHfModel *m, QsfSource *s, const char *dir, QsfErr *err
 /* The same for a model whose weights are not needed, of any architecture: reads only m->n_vocab (0 = not
  * set), m->bos and m->eos. config.json may be missing: then m->root is NULL. */
 int qsf_hf_config_open_tokens(QsfHfModel *m, QsfSource *s, const char *dir, QsfErr *err);
+/* Frees what open has read. */
 void qsf_hf_config_close(QsfHfModel *m);
 /* hf/config.c: writes the metadata that a GGUF file of this model has. */
 int qsf_hf_config_put(QsfHfModel *m);
-/* hf/rope.c */
+/* hf/rope.c: reads rope_theta, rope_scaling and their variants into m->rope; writes them as metadata. Errors
+ * as for the tables. */
 int qsf_hf_rope_read(QsfHfModel *m);
 int qsf_hf_rope_put(QsfHfModel *m);
 /* hf/nextn.c: finds out how many next-token blocks there are, from the headers m->h if config.json does not
@@ -202,17 +204,21 @@ int qsf_hf_weights_read(QsfSource *s, QsfStHeader **h, QsfErr *err);
 /* Returns "dir/name", or NULL with *err set. The caller frees it. */
 char *qsf_hf_path(const char *dir, const char *name, QsfErr *err);
 
-/* --- for the tables: hf/get.c, hf/rows.c. Errors are QSF_E_MODEL and name config.json, key and value. --- */
+/* --- for the tables: hf/config_get.c, hf/rows.c. Errors are QSF_E_MODEL and name config.json, key and
+ * value. --- */
 
 /* Returns a member of object, under the first of the names that it has; NULL if it has none or the value
  * is null, which means the same. */
 const QsfJson *qsf_hf_member(const QsfJson *object, const char *names);
+/* Returns QSF_E_MODEL: the value of the key, of the first of the names that exists, and what is wrong with
+ * it. */
 int qsf_hf_bad(const QsfHfModel *m, const char *names, const char *what);
 /* Reads a number from 1 to QSF_HF_NUMBER. fallback 0: the key is required. */
 int qsf_hf_u32(const QsfHfModel *m, const char *names, uint32_t fallback, uint32_t *out);
 /* Reads a number from lo to hi from object. fallback NaN: the key is required. */
 int qsf_hf_real(const QsfHfModel *m, const QsfJson *object, const char *names, double fallback, double lo,
                 double hi, double *out);
+/* Reads true or false; fallback if the key is absent. */
 int qsf_hf_bool(const QsfHfModel *m, const char *names, bool fallback, bool *out);
 /* Is the setting absent, or has it one of the values? */
 bool qsf_hf_is(const QsfHfModel *m, const QsfHfMust *row);
@@ -238,7 +244,10 @@ int qsf_hf_put_window(QsfHfModel *m, uint32_t fallback);
 /* Adds a tensor of n floats that the caller fills; NULL with the error set. The name is static. */
 float *qsf_hf_make(QsfHfModel *m, const char *name, uint32_t n);
 
-/* Rows of queries and of keys whose rotated halves GGUF stores as pairs. */
+/* Functions of rows, for the tables (QsfHfRows): *map becomes which rows of the src_rows of a stored
+ * tensor make the n rows of one of the program. QSF_E_MODEL: src_rows does not fit the heads.
+ *
+ * Rows of queries and of keys whose rotated halves GGUF stores as pairs. */
 int qsf_hf_rows_q(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
 int qsf_hf_rows_k(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
 /* Rows of one of three tensors that are stored as one, head by head: query, key and value of head 0, of

@@ -47,7 +47,9 @@ typedef struct QsfVocabDraft {
     int clean_spaces;                       /* -1 = not set */
 } QsfVocabDraft;
 
+/* An empty vocabulary for s; what it takes is charged to s->ledger. */
 void qsf_draft_init(QsfVocabDraft *d, QsfSource *s);
+/* Frees it and releases the charge. */
 void qsf_draft_free(QsfVocabDraft *d);
 /* Sets the text of a token. QSF_E_MODEL: the id is too high, or a different token has it. */
 int qsf_draft_set(QsfVocabDraft *d, uint64_t id, const char *text, size_t len, float score, int type,

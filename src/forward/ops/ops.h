@@ -77,6 +77,8 @@ void qsf_linear_quantize(const QsfForward *f, const QsfStep *s, unsigned acts, s
 unsigned qsf_linear_acts(const QsfForward *f, const QsfStep *s);
 /* Does f->act hold the step's input, for the kinds in f->acts? */
 bool qsf_linear_is_quantized(const QsfForward *f, const QsfStep *s);
+/* A linear step for all columns of the pass. QSF_E_RUNTIME, QSF_E_MODEL: reading failed;
+ * QSF_E_INTERRUPTED. */
 int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 /* Multiplies interleaved tiles first, then plain rows; the first `interleaved` rows of mm are interleaved. lo
  * is a multiple of 16. A padded last tile is multiplied whole: the columns of y are multiples of 16 floats
@@ -86,13 +88,15 @@ void qsf_multiply_rows(const qk_weight_ops *ops, const qk_mm *mm, size_t interle
  * them, with the rest not computed, when the pass is cancelled. */
 void qsf_multiply_stoppable(const QsfForward *f, const qk_weight_ops *ops, const qk_mm *mm,
                             size_t interleaved, size_t lo, size_t hi, int worker);
+/* Adds the weight types of u to those that were multiplied (types_used of counters.h). */
 void qsf_linear_note_types(QsfForward *f, const QsfUnit *u);
 
 /* The same with a matrix for each head. */
 int qsf_head_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 
-/* attention.c */
+/* attention.c: before the steps of a pass, the angles of its n_cols positions for all tables of rotations. */
 void qsf_rope_angles(QsfForward *f, uint32_t n_cols);
+/* Attends over what the caches hold. Errors as qsf_linear. */
 int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
 /* Most queries of a call of the kernels, when `heads` heads for each KV head of n_cols columns are
  * divided into calls: all that a call can have, or where V is K as many as are fastest. spans: how many
@@ -100,16 +104,17 @@ int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
 uint32_t qsf_attention_queries(const QsfForward *f, const QsfKvSpec *kv, uint32_t heads, uint32_t n_cols,
                                double spans);
 
-/* sparse.c: an indexer, and attention over what it chose. */
+/* sparse.c: an indexer, and attention over what it chose. Errors as qsf_linear. */
 int qsf_index(QsfForward *f, const QsfStep *s, QsfErr *err);
 int qsf_sparse_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
 
-/* linear_attention.c */
+/* linear_attention.c: continue states by a delta rule, and as RWKV. Errors as qsf_linear. */
 int qsf_delta(QsfForward *f, const QsfStep *s, QsfErr *err);
 int qsf_wkv(QsfForward *f, const QsfStep *s, QsfErr *err);
+/* Adds to the result of column c what its own key and value contribute. */
 void qsf_wkv_bonus(const QsfForward *f, const QsfStep *s, size_t c);
 
-/* scan.c */
+/* scan.c: the column before, a convolution over the last columns, the scan of Mamba. Errors as qsf_linear. */
 int qsf_shift(QsfForward *f, const QsfStep *s, QsfErr *err);
 int qsf_conv(QsfForward *f, const QsfStep *s, QsfErr *err);
 int qsf_scan(QsfForward *f, const QsfStep *s, QsfErr *err);

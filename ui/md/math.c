@@ -6,7 +6,7 @@
 
 #include "ui/md/math_impl.h"
 
-#define DEPTH_MAX 24 /* groups inside each other; what is deeper is shown as it is */
+#define DEPTH_MAX 48 /* groups and commands inside each other; what is deeper is shown as it is */
 
 typedef enum Until { TO_END, TO_BRACE, TO_BRACKET, TO_ENV } Until;
 
@@ -342,7 +342,16 @@ static void unknown(UiMath *m, UiBuf *out, size_t start) {
     (void)ui_buf_puts(out, "}");
 }
 
+/* Enters a group or an argument. false where that is too deep: the rest of the source was added as it is. */
+static bool enter(UiMath *m, UiBuf *out) {
+    if (m->depth < DEPTH_MAX) return ++m->depth, true;
+    (void)ui_buf_add(out, m->s + m->i, m->end - m->i);
+    m->i = m->end;
+    return false;
+}
+
 static void command(UiMath *m, UiBuf *out) {
+    if (!enter(m, out)) return;
     const size_t start = m->i++, name = m->i;
     while (m->i < m->end && is_letter(m->s[m->i])) m->i++;
     if (m->i == name && m->i < m->end) m->i++;
@@ -353,6 +362,7 @@ static void command(UiMath *m, UiBuf *out) {
         known->fn(m, out, known->text);
     else
         unknown(m, out, start);
+    m->depth--;
 }
 
 static void script(UiMath *m, UiBuf *out) {
@@ -397,12 +407,7 @@ static bool step(UiMath *m, UiBuf *out, Until until) {
 }
 
 static void expression(UiMath *m, UiBuf *out, Until until) {
-    if (m->depth == DEPTH_MAX) {
-        (void)ui_buf_add(out, m->s + m->i, m->end - m->i);
-        m->i = m->end;
-        return;
-    }
-    m->depth++;
+    if (!enter(m, out)) return;
     while (m->i < m->end && step(m, out, until)) {
     }
     m->depth--;

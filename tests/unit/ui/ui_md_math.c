@@ -49,13 +49,21 @@ static void test_incomplete(void **state) {
     check("x_", "x");
     check("a } b", "a b");
     check("\\end{x} \\begin{pmatrix} a", "(a)");
-    char deep[2048];
-    for (size_t i = 0; i < sizeof deep - 1; i++) deep[i] = "\\sqrt{"[i % 6];
-    deep[sizeof deep - 1] = '\0';
-    UiBuf out = { 0 };
-    assert_true(ui_md_math(&out, deep, sizeof deep - 1));
-    assert_true(out.len < 2 * sizeof deep);
-    ui_buf_free(&out);
+}
+
+/* Whatever is inside itself very often takes neither much stack nor much text. */
+static void test_deep(void **state) {
+    static const char *const parts[] = { "\\sqrt", "\\sqrt{", "\\frac1", "\\text\\hat",    "\\text{\\hat",
+                                         "x^",     "x^\\bar", "{",       "\\begin{matrix}" };
+    (void)state;
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+        UiBuf in = { 0 }, out = { 0 };
+        for (size_t i = 0; i < 100000; i++) assert_true(ui_buf_puts(&in, parts[k]));
+        assert_true(ui_md_math(&out, in.data, in.len));
+        assert_true(out.len < 2 * in.len);
+        ui_buf_free(&in);
+        ui_buf_free(&out);
+    }
 }
 
 /* The formulas of a text, each in <>; ascii: as they are. */
@@ -134,8 +142,9 @@ static void test_prepared(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),  cmocka_unit_test(test_rows),      cmocka_unit_test(test_incomplete),
-        cmocka_unit_test(test_found), cmocka_unit_test(test_not_found), cmocka_unit_test(test_prepared),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_rows),  cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_deep),     cmocka_unit_test(test_found), cmocka_unit_test(test_not_found),
+        cmocka_unit_test(test_prepared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Addresses cannot be reserved, so each part of a space is a separate allocation, which moves when it grows.
- * */
+/* Addresses cannot be reserved: each part of a space is a separate allocation, which moves when it grows. */
 #include "src/base/space.h"
 
 #include <sys/mman.h>

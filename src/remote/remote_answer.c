@@ -10,7 +10,8 @@
 #define END_NS     ((uint64_t)2000000000) /* that the end of a stream may take after that of the answer */
 #define SPEED_NS   ((uint64_t)20000000)   /* an answer that arrives faster came at once: it has no speed */
 #define TOLD_MOST  80u /* pieces of reasoning after the server was told to end it, with a sentence */
-#define TRIES_MOST 8u  /* requests with fewer and fewer fields */
+#define TOLD_NS    ((uint64_t)1000000000) /* in which those come that were on their way by then */
+#define TRIES_MOST 8u                     /* requests with fewer and fewer fields */
 
 static const char think_open[] = "<think>", think_close[] = "</think>";
 
@@ -202,10 +203,13 @@ static bool check_error(QSFRemote *r) {
 }
 
 /* llama.cpp also reports success where it does not see the beginning of the reasoning in the tokens of its
- * prompt (ggml-org/llama.cpp common/reasoning-budget.cpp). */
+ * prompt (ggml-org/llama.cpp common/reasoning-budget.cpp). qsf-serve ends what it sends as reasoning: more of
+ * that is older, however much and late. */
 static bool thinks_on(const QSFRemote *r) {
     const QsfRemoteAnswer *a = &r->answer;
-    return a->told && r->control_ok && r->control.pid == 0 && a->reasoning_pieces > a->told_at + TOLD_MOST;
+    const bool ends = r->now.server == QSF_SERVER_QSF && a->split.state != QSF_INLINE_INSIDE;
+    return a->told && r->control_ok && r->control.pid == 0 && !ends &&
+           a->reasoning_pieces > a->told_at + TOLD_MOST && qsf_now_ns() - a->told_ns > TOLD_NS;
 }
 
 static bool take_json(QSFRemote *r, const char *json, size_t len) {

@@ -199,6 +199,7 @@ void qsf_remote_close_tick(QSFRemote *r) {
     if (got == QSF_CHILD_NOTHING) return;
     qsf_child_stop(&r->control);
     r->answer.told_at = r->answer.reasoning_pieces;
+    r->answer.told_ns = qsf_now_ns();
     if (!r->control_ok && r->job == QSF_JOB_ANSWER && r->answer.thinking) send_closed(r);
 }
 

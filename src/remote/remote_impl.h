@@ -85,6 +85,7 @@ typedef struct QsfRemoteAnswer {
     bool closed;      /* it was ended: what follows is of a request of its own */
     bool told;        /* the server was told to end it */
     uint32_t told_at; /* pieces of reasoning when it said that it does so */
+    uint64_t told_ns; /* and when that was */
     uint32_t spent;   /* tokens before that */
     uint32_t used;    /* of the context, by then */
     QSFEvent end;     /* how it ended, to be sent when its context is known */

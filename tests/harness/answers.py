@@ -138,7 +138,7 @@ class Server(http.server.BaseHTTPRequestHandler):
         if self.context() is not None:
             return self.send(200, json.dumps(self.context()))
         if self.rest == "/v1/chat/completions/control":
-            if self.how not in ("llama-control", "llama-deaf"):  # as it was before
+            if self.how not in ("llama-control", "llama-deaf", "qsf-control"):  # as it was before
                 return self.error(404, "File Not Found", "not_found_error")
             open(os.path.join(FOLDER, "ended"), "w", encoding="utf-8").close()
             return self.send(200, json.dumps({"success": self.body["id"] == "c1"}))
@@ -262,6 +262,20 @@ class Server(http.server.BaseHTTPRequestHandler):
             self.piece(b": waiting\n\n")
             time.sleep(0.02)
         self.event(chunk({"reasoning_content": " no more"}))
+        self.event(chunk({"content": "Forty-two"}, "stop", usage=usage(6)))
+        self.event("[DONE]")
+        self.end()
+
+    def at_qsf_control(self):
+        """What it wrote before it was told, and the client has not read yet, is more than a sentence."""
+        self.begin()
+        self.event(chunk({"reasoning_content": "Let me think"}))
+        while not self.is_file("ended"):
+            self.piece(b": waiting\n\n")
+            time.sleep(0.02)
+        for _ in range(200):
+            self.event(chunk({"reasoning_content": " on"}))
+            time.sleep(0.005)
         self.event(chunk({"content": "Forty-two"}, "stop", usage=usage(6)))
         self.event("[DONE]")
         self.end()

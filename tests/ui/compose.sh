@@ -17,7 +17,7 @@ chmod +x "$work/editor"
 saved() { grep -q '"role":"assistant"' "$XDG_DATA_HOME/qsf/sessions/editor.jsonl" 2>/dev/null; }
 
 # The answer is finished and saved while the editor is open; the screen is what it was.
-start 80 24 "EDITOR='$work/editor' TMPDIR='$work' XDG_RUNTIME_DIR= $slow --session editor -n 40"
+start 80 24 "EDITOR='$work/editor' TMPDIR='$work' XDG_RUNTIME_DIR= $slow --session editor -n 200"
 see 'is ready'
 keys 'Once upon a time' Enter
 see '^ writing'
@@ -66,7 +66,7 @@ printf 'int main(void) { return 0; }\n' >"$work/files/main.c"
 printf 'a\000b' >"$work/files/binary"
 echo one >"$work/files/notes/one.txt"
 echo two >"$work/files/notes/two.txt"
-start 80 24 "cd '$work/files' && '$chat' '$stories' --session files --temp 0 -n 5 -f main.c"
+start 80 24 "cd '$work/files' && '$chat' '$stories' --session files --temp 0 --ignore-eos -n 5 -f main.c"
 see '^> @main.c$'
 see '^ attached: main.c 29 B, [0-9]+ tokens$'
 keys 'and @no' Tab

@@ -184,6 +184,19 @@ see ', cut'
 grep -q '"reasoning_control": true' "$work/server/log" || fail "the server does not expect to be told"
 keys /quit Enter
 see 'rc=0'
+# So can qsf-serve. Reasoning that it wrote before may come late; nothing is asked again for it.
+rm -f "$work/server/ended"
+start 100 30 "$chat --connect $url/qsf-control --no-save --show-thinking"
+see '^>'
+keys x Enter
+see 'Let me think'
+keys C-x
+see 'Forty-two'
+see ', cut'
+[ "$(grep -c '"path": "/qsf-control/v1/chat/completions"' "$work/server/log")" = 1 ] ||
+    fail "the request was sent again for reasoning that was late"
+keys /quit Enter
+see 'rc=0'
 start 100 30 "$chat --connect $url/llama-deaf --no-save --show-thinking"
 see '^>'
 keys x Enter
@@ -287,13 +300,14 @@ wait_for gone || fail "the request outlived the chat"
 # The same when it is killed.
 rm -f "$work/server/gone"
 mkfifo "$work/pipe"
-OPENAI_API_KEY=secret-key "$chat" --connect "$url/wait" --no-save <"$work/pipe" >"$work/killed" 2>&1 &
+# A key of this run: other tests have keys on their command lines.
+OPENAI_API_KEY=key-of-$$ "$chat" --connect "$url/wait" --no-save <"$work/pipe" >"$work/killed" 2>&1 &
 killed=$!
 exec 5>"$work/pipe"
 echo x >&5
 has_begun() { grep -q begun "$work/killed"; }
 wait_for has_begun || fail "no answer in a pipe"
-grep -qa 'secret-key' /proc/[0-9]*/cmdline 2>/dev/null && fail "a key is on a command line"
+grep -qa "key-of-$$" /proc/[0-9]*/cmdline 2>/dev/null && fail "a key is on a command line"
 kill -KILL $killed
 wait_for gone || fail "the request outlived the chat that was killed"
 exec 5>&-

@@ -34,12 +34,14 @@ for options in '--temp 0' '--seed 5 --temp 0.9 --top-k 20' '--seed 7 --min-p 0.1
     echo 'Once upon a time' | chat_lines 0 -q -n 30 $options --connect "$plain"
     cmp "$work/here" "$work/out" || { cat "$work/here" "$work/out"; fail "another answer with $options"; }
 done
+# The text of an answer may be nothing or a line end.
+answered='^\{"type": "answer", .*"tokens": [1-9]'
 # Several messages: what the server evaluated is reused.
-printf 'One day\nand then\n' | chat_lines 0 --json -n 10 --temp 0 --connect "$plain" --session both
+printf 'One day\nand then\n' | chat_lines 0 --json -n 10 --temp 0 --ignore-eos --connect "$plain" --session both
 out_has '"tokens": 10, .*"prompt_tokens": [0-9]+, "reused_tokens": [1-9]'
 # The session continues, and an answer that was cut is continued as it would be here.
-echo /continue | chat_lines 0 -q --session both
-out_has .
+echo /continue | chat_lines 0 --json --session both
+out_has "$answered"
 # What it does not know is said, and left out.
 printf '/set allow-special on\n/ctx 100\n' | chat_lines 1 --connect "$plain" --no-save
 err_has 'allow-special: no effect on this server'
@@ -56,7 +58,7 @@ out_has '^[ab]{5,}$'
 echo 'Hello' | chat_lines 0 -n 5 --connect "$plain"
 err_has '^qsf-chat: seed [0-9]+$'
 # The speed, also of an answer that takes no time that could be measured here.
-echo 'Hello' | chat_lines 0 -n 32 --json --connect "$plain"
+echo 'Hello' | chat_lines 0 -n 32 --json --ignore-eos --connect "$plain"
 out_has '"tokens": 32, .*"tokens_per_second": [1-9]'
 # JSON.
 printf '{"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}' >"$work/schema.json"
@@ -69,16 +71,19 @@ chmod 600 "$work/key"
 serve keyed --listen 127.0.0.1:0 --api-key-file "$work/key" "$stories"
 echo 'Hello' | chat_lines 1 -n 5 --connect "$url"
 err_has 'HTTP 401'
-echo 'Hello' | chat_lines 0 -n 5 --connect "$url" --api-key-file "$work/key"
-out_has .
+echo 'Hello' | chat_lines 0 -n 5 --json --connect "$url" --api-key-file "$work/key"
+out_has "$answered"
 serve socket --listen "unix:$work/s" "$stories"
-echo 'Hello' | chat_lines 0 -n 5 --connect "unix:$work/s"
-out_has .
+echo 'Hello' | chat_lines 0 -n 5 --json --connect "unix:$work/s"
+out_has "$answered"
 
 # ---- the screen: ^C frees the server at once
 if have tmux; then
     make_slow
-    serve slow --listen 127.0.0.1:0 "$slow"
+    # Slow enough that no answer fills its context meanwhile.
+    compute='--cpu-mask ref --threads 1'
+    # shellcheck disable=SC2086 # options
+    serve slow --listen 127.0.0.1:0 $compute "$slow"
     start 100 30 "$chat --connect $url --no-save --ignore-eos"
     see '^>'
     keys Hello Enter
@@ -98,7 +103,8 @@ if have tmux; then
     # ^X: the server is told that the reasoning ends, and the answer follows in the same request.
     printf '{%% for m in messages %%}{{ m.content }}{%% endfor %%}{%% if add_generation_prompt %%}<think>\n{%% endif %%}' \
         >"$work/think.jinja"
-    serve thinks --listen 127.0.0.1:0 --template "$work/think.jinja" --log-file "$work/serve.log" "$slow"
+    # shellcheck disable=SC2086
+    serve thinks --listen 127.0.0.1:0 $compute --template "$work/think.jinja" --log-file "$work/serve.log" "$slow"
     start 100 30 "$chat --connect $url --no-save --ignore-eos"
     see '^>'
     keys Hello Enter

@@ -41,7 +41,7 @@ keys C-d
 see '^rc=0'
 
 # Without a screen of before, the conversation follows the last one on a line of its own.
-start 80 24 "env TERM=linux '$chat' '$stories' --no-save -n 3"
+start 80 24 "env TERM=linux '$chat' '$stories' --no-save --ignore-eos -n 3"
 see 'is ready'
 keys 'Once' Enter
 see ' 3 tok'

@@ -95,7 +95,7 @@ see '^ qsf-chat  first  QSF guide' # the notice of the first load is still there
 see '^ Tab How do I load'
 keys Tab Tab Enter
 see '│ Where are models\?'
-see '#2 .*[0-9]+ tok .* t/s'
+see '#4 .*[0-9]+ tok .* t/s'
 keys C-d
 see '^rc=0'
 grep -q '"model".*"guide"' "$XDG_DATA_HOME/qsf/sessions/first.jsonl" ||

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # One seed, one answer: qsf-run, the chat in a pipe, with --plain and streamed weights, and on the screen.
 . "$(dirname "$0")/lib.sh"
-options="--seed 3 --temperature 0.6 -n 90"
+options="--seed 3 --temperature 0.6 -n 90 --ignore-eos"
 answers=$XDG_DATA_HOME/qsf/sessions
 
 # shellcheck disable=SC2086

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need_tmux
 
-start 100 30 "'$chat' '$stories' --session big --temp 0 -n 60"
+start 100 30 "'$chat' '$stories' --session big --temp 0 --ignore-eos -n 60"
 see 'is ready'
 see 'STATE   ready'
 see 'RAM budget [0-9]+ MB \(auto\): all weights stay in RAM'
@@ -143,7 +143,7 @@ tm load-buffer "$work/paste"
 tm paste-buffer -t t
 see '^  third'
 see '^> first'
-not_see '#7'
+not_see '^ you  [0-9:]+  #7'
 keys C-c
 see '^> *$'
 

@@ -86,7 +86,7 @@ if have python3; then
 fi
 # ---- a session is repeated
 printf '/set temperature 1\nOnce\n/set max-tokens 20\nMore\n/continue\n/retry\n/system Be\nLast\n' |
-    chat_lines 0 "$stories" --session again -n 30
+    chat_lines 0 "$stories" --session again -n 30 --ignore-eos
 chat_lines 0 --replay again
 out_has '^answer 2: the same, 30 tokens$'
 out_has '^answer 7: the same, 20 tokens$'

@@ -80,7 +80,7 @@ fi
 # /load loads the session's own model and settings: another model's session, one of the guide, and back.
 other=$work/other.gguf
 "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$other" layers=2 vocab=512 ctx=1024 || skip "mktiny is not built"
-echo 'first question' | chat_lines 0 "$stories" -n 3 --session loadA --temp 0.25 --stop END --kv-type q8
+echo 'first question' | chat_lines 0 "$stories" -n 3 --session loadA --temp 0.25 --stop END --kv-type q8 --ignore-eos
 echo 'second question' | chat_lines 0 "$other" -n 3 --session loadB
 cp "$files/loadB.jsonl" "$work/loadB"
 printf '/load loadB\n/model\n/show settings\n/stop\n/load loadA\n/model\n/stop\nmore\n' |
@@ -202,7 +202,7 @@ err_has "'two\^Jlines'"
 need_tmux
 mkdir -p "$XDG_STATE_HOME/qsf"
 mkfifo "$XDG_STATE_HOME/qsf/history"
-start 80 24 "'$chat' '$stories' -n 5 --temp 0"
+start 80 24 "'$chat' '$stories' -n 5 --temp 0 --ignore-eos"
 see 'is ready' && keys 'hello there' Enter && see '5 tok'
 keys '/sessions' Enter
 see '^>\*hello there .*stories260K +2 msg +just now'
@@ -218,10 +218,10 @@ see 'rc=0'
 rm "$XDG_STATE_HOME/qsf/history"
 
 # The last line on the terminal: how to resume, quoted for a shell, or that nothing was saved.
-start 80 24 "'$chat' '$stories' -n 5 --session \"my chat\""
+start 80 24 "'$chat' '$stories' -n 5 --ignore-eos --session \"my chat\""
 see 'is ready' && keys 'hello there' Enter && see '5 tok' && keys '/quit' Enter
 see "^resume with: qsf-chat --session 'my chat'\$"
-start 80 24 "env -u HOME -u XDG_DATA_HOME '$chat' '$stories' -n 5"
+start 80 24 "env -u HOME -u XDG_DATA_HOME '$chat' '$stories' -n 5 --ignore-eos"
 see 'is ready' && keys 'hello there' Enter && see 'not saved: .*no home directory' && see '5 tok' &&
     keys '/quit' Enter
 see '^the conversation was not saved'
@@ -256,7 +256,7 @@ if screen |
 keys '/quit' Enter && see 'rc=0'
 if grep -qs 'load ev' "$XDG_STATE_HOME/qsf/history"; then fail "--no-save wrote the input history"; fi
 # A session that is lost, on the screen, too.
-start 80 24 "'$chat' '$stories' -n 3 --session vanished"
+start 80 24 "'$chat' '$stories' -n 3 --ignore-eos --session vanished"
 see 'is ready' && keys 'first question' Enter && see '#2 .*3 tok'
 rm -r "$files"
 keys 'second question' Enter && see 'the file of session vanished was removed: the conversation was saved'

@@ -82,7 +82,7 @@ if [ -w /dev/full ]; then echo Hi | chat_lines 0 "$work/model.gguf" --log-file /
 need_tmux
 make_slow
 printf 'Tell me\n/set top-k 7\nMore\n' >"$work/keys"
-start 80 24 "'$chat' --no-save '$slow'"
+start 80 24 "'$chat' --no-save --ignore-eos --cpu-mask ref --threads 1 -c 8192 '$slow'"
 see 'is ready'
 keys "/source $work/keys" Enter
 see 'Tell me'

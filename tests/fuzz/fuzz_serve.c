@@ -40,12 +40,17 @@ static void check_request(bool chat, const uint8_t *data, size_t size) {
     free(body);
 }
 
-static void check_calls(const char *text, size_t size) {
+/* The tools of the request are the bytes before the first zero byte. */
+static void check_calls(const char *bytes, size_t all) {
     QsfStrbuf b = QSF_STRBUF_INIT, list = QSF_STRBUF_INIT;
     QsfErr err = { 0 };
     size_t before = 0;
+    const char *zero = all > 0 ? memchr(bytes, 0, all) : NULL;
+    const ServeCallTools tools = { bytes, zero != NULL ? (size_t)(zero - bytes) : 0 };
+    const char *text = zero != NULL ? zero + 1 : bytes;
+    const size_t size = all - (size_t)(text - bytes);
     if (serve_calls_before(text, size) > size) abort();
-    const size_t n = serve_calls_read(text, size, false, true, &before, &b);
+    const size_t n = serve_calls_read(text, size, &tools, false, true, &before, &b);
     if (before > size || (n == 0) != (b.len == 0)) abort();
     if (n > 0) qsf_strbuf_addf(&list, "[%.*s]", (int)b.len - 2, b.data);
     QsfJson *j = n > 0 && memchr(b.data, 0, b.len) == NULL ? qsf_json_parse(list.data, list.len, &err) : NULL;

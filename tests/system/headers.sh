@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # libqsf.a exports exactly the functions of its two headers. Every header compiles alone as C11, those of
 # include/ as C++ too: it includes all it uses. The templates below kernels/x86 and kernels/arm do not: the
-# including file completes them.
+# including file completes them. The fuzz targets compile, too: without clang's libFuzzer nothing else would.
 . "$(dirname "$0")/lib.sh"
 cd "$QSF_SRCDIR" || exit 1
 
@@ -54,6 +54,10 @@ find include src ui get serve kernels/*.h kernels/ref -name '*.h' -exec grep -L 
 # gcc, which has compiled each of them in some source, would start a process for every header.
 ! have clang || CC=clang
 compile_alone c "$CC" -std=c11
+
+# shellcheck disable=SC2046,SC2086
+$CC -std=c11 -D_GNU_SOURCE $warn $config_h -I. -Iinclude $(config LIB_CFLAGS) $(config UI_CFLAGS) -fsyntax-only \
+    tests/fuzz/fuzz_*.c >"$work/out" 2>&1 || { head -n 40 "$work/out"; fail "fuzz targets do not compile"; }
 
 cxx=''
 for c in "$(config CC | sed 's/gcc/g++/; s/clang/clang++/; s/^cc$/c++/')" g++ clang++ c++; do

@@ -51,7 +51,7 @@ case $usual in *conversations*) fail "--plan --no-learn says: $usual" ;; esac
 same "with what was learned"
 
 # Another model has a file of its own, and that of this one, renamed, is nothing to it.
-"$run" -p x -n 20 -c 256 --ram-budget "$budget" "$other" >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "other"; }
+"$run" -p x -n 20 --ignore-eos -c 256 --ram-budget "$budget" "$other" >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "other"; }
 [ "$(ls "$folder" | wc -l)" = 2 ] || fail "not two files: $(ls "$folder")"
 for name in "$folder"/*; do [ "$name" = "$file" ] || theirs=$name; done
 
@@ -81,7 +81,7 @@ if [ -x "$chat" ]; then
         sed -n 's/.*smallest budget that works: \([0-9]*\) MB.*/\1/p')
     budget=$((budget + 10))
     printf '%s\n' 'tell me about it' /experts /mem '/experts forget' '/experts forge' |
-        "$chat" --plain --no-save -c 256 --max-tokens 100 --ram-budget "$budget" "$sparse" >"$work/out" 2>&1
+        "$chat" --plain --no-save -c 256 --max-tokens 100 --ignore-eos --ram-budget "$budget" "$sparse" >"$work/out" 2>&1
     for line in '^experts  64 in 2 layers, ' '^in RAM   [1-9]' '^slots    [1-9]' '^hits     [0-9]* % of ' \
         '^disk     .*/token$' '^waiting  .* % of the last request$' '  1 . [0-9]*/32 .*  2 . [0-9]*/32 ' '^at [0-9]* MB: [0-9]* %, about .* now$' \
         '^experts  .* of .* slots, .* hits expected, .* measured$' 'is forgotten$' 'only "forget" can follow'; do
@@ -102,7 +102,7 @@ rm "$folder"
 
 # Two at once: whichever writes last, the file is whole.
 for i in 1 2 3 4; do
-    "$run" -q -p "$i" -n 24 -c 256 --ram-budget "$budget" "$sparse" >/dev/null 2>"$work/err.$i" &
+    "$run" -q -p "$i" -n 24 --ignore-eos -c 256 --ram-budget "$budget" "$sparse" >/dev/null 2>"$work/err.$i" &
 done
 wait
 cat "$work"/err.[1-4] >"$work/errs"

@@ -33,6 +33,17 @@ uint32_t qsf_schema_at_index(QsfSchema *s, uint32_t path, size_t index) {
     return add_path(s, (QsfSchemaPath){ .parent = path, .index = (uint32_t)index });
 }
 
+/* A step by name, with ~ and / as JSON Pointers have them; returns its length, which may be above cap. */
+static size_t put_key(const char *key, char *out, size_t cap) {
+    size_t n = (size_t)snprintf(out, cap, "/");
+    for (; *key != '\0' && n + 2 < cap; key++) {
+        if (*key == '~' || *key == '/') out[n++] = '~';
+        out[n++] = *key == '~' ? '0' : *key == '/' ? '1' : *key;
+    }
+    if (n < cap) out[n] = '\0';
+    return *key != '\0' ? cap : n;
+}
+
 /* Writes the path as a JSON Pointer; its middle is left out if it is long. */
 static void put_path(const QsfSchema *s, uint32_t path, char *out, size_t cap) {
     uint32_t step[64], n = 0;
@@ -41,9 +52,8 @@ static void put_path(const QsfSchema *s, uint32_t path, char *out, size_t cap) {
     at += (size_t)snprintf(out, cap, path > 0 ? "#/..." : "#");
     while (n-- > 0 && at + 1 < cap) {
         const QsfSchemaPath *p = &s->paths[step[n]];
-        const int len = p->key != NULL ? snprintf(out + at, cap - at, "/%s", p->key)
-                                       : snprintf(out + at, cap - at, "/%u", p->index);
-        at += len > 0 ? (size_t)len : 0;
+        at += p->key != NULL ? put_key(p->key, out + at, cap - at)
+                             : (size_t)snprintf(out + at, cap - at, "/%u", p->index);
     }
 }
 
@@ -121,7 +131,6 @@ static uint32_t make_values(QsfSchema *s, const QsfSchemaParts *p, const QsfSche
     const bool one = strcmp(key, "const") == 0;
     const uint32_t alt = qsf_node_list(s->b, QSF_NODE_ALT), path = qsf_schema_at(s, from->path, key);
     uint32_t n = 0;
-    if (!one && qsf_json_type(list) != QSF_JSON_ARRAY) return qsf_schema_fail(s, path, "enum is not a list");
     for (size_t i = 0; i < (one ? 1 : qsf_json_size(list)) && qsf_gbuild_step(s->b, 10); i++) {
         const QsfJson *v = one ? list : qsf_json_at(list, i);
         if (!all_allow(s, p, v)) continue;
@@ -186,8 +195,7 @@ static uint32_t make_choice(QsfSchema *s, const QsfSchemaParts *p, uint32_t i, c
                             uint32_t done) {
     const QsfJson *list = qsf_json_get(p->part[i].schema, key);
     const uint32_t alt = qsf_node_list(s->b, QSF_NODE_ALT), path = qsf_schema_at(s, p->part[i].path, key);
-    if (qsf_json_type(list) != QSF_JSON_ARRAY || qsf_json_size(list) == 0)
-        return qsf_schema_fail(s, path, "%s is not a list of schemas", key);
+    if (qsf_json_size(list) == 0) return qsf_schema_fail(s, path, "%s is empty", key);
     if (done == QSF_PART_ONE_DONE) check_one_of(s, p, list, path);
     bool possible = false;
     for (size_t k = 0; k < qsf_json_size(list) && !s->b->failed; k++) {
@@ -269,27 +277,30 @@ uint32_t qsf_schema_start(QsfSchema *s, const QsfJson *start) {
     return node;
 }
 
-QsfJson *qsf_schema_parse(QsfGrammarBuild *b, const char *text, size_t len) {
+QsfJson *qsf_schema_parse(QsfSchema *s, const char *text, size_t len) {
+    QsfGrammarBuild *b = s->b;
     QsfJson *root = b->failed ? NULL : qsf_json_parse(text, len, b->err);
     if (root == NULL && !b->failed) {
         b->failed = true;
         b->err->code = b->err->code == QSF_E_INTERRUPTED ? QSF_E_INTERRUPTED : QSF_E_USAGE;
     }
-    return root;
+    if (root == NULL || qsf_schema_keep_numbers(s, text, len)) return root;
+    qsf_json_free(root);
+    return NULL;
 }
 
 void qsf_schema_close(QsfSchema *s) {
     free(s->paths);
     free(s->jobs);
     qsf_values_free(s);
+    qsf_schema_free_numbers(s);
 }
 
 uint32_t qsf_node_schema(QsfGrammarBuild *b, const char *text, size_t len) {
     QsfSchema s = { .b = b, .number = ++b->n_schemas };
-    QsfJson *root = qsf_schema_parse(b, text, len);
-    if (root == NULL) return 0;
+    QsfJson *root = qsf_schema_parse(&s, text, len);
     s.root = root;
-    const uint32_t node = qsf_schema_start(&s, root);
+    const uint32_t node = root != NULL ? qsf_schema_start(&s, root) : 0;
     qsf_schema_close(&s);
     qsf_json_free(root);
     return b->failed ? 0 : node;

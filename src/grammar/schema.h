@@ -11,6 +11,7 @@
 #define QSF_SCHEMA_LENGTH 100000u /* of strings and arrays, where it is limited */
 #define QSF_SCHEMA_TUPLE  100u    /* most prefixItems */
 #define QSF_SCHEMA_SETS   16u     /* lists of values whose tables are kept */
+#define QSF_SCHEMA_DIGITS 800u    /* of a number, before and after the point */
 
 /* Which keywords of a part are done. */
 enum { QSF_PART_FLAT = 1, QSF_PART_ANY_DONE = 2, QSF_PART_ONE_DONE = 4 };
@@ -39,6 +40,20 @@ typedef struct QsfValueSet {
     uint32_t n_slots;
 } QsfValueSet;
 
+/* A number of JSON, exactly: digits before and after the point, without zeros at the outer ends; "0" is 0,
+ * which is not negative. */
+typedef struct QsfDecimal {
+    char whole[QSF_SCHEMA_DIGITS], part[QSF_SCHEMA_DIGITS];
+    size_t n_whole, n_part;
+    bool negative;
+} QsfDecimal;
+
+/* A number of the schema's text that a double cannot hold. */
+typedef struct QsfExactNumber {
+    double value;   /* the nearest double */
+    size_t at, len; /* in QsfSchema.digits */
+} QsfExactNumber;
+
 typedef struct QsfSchema {
     QsfGrammarBuild *b;
     const QsfJson *root;
@@ -51,7 +66,10 @@ typedef struct QsfSchema {
     uint32_t common[16]; /* rule + 1 of each common rule */
     uint32_t depth;      /* of the checks of values */
     QsfValueSet sets[QSF_SCHEMA_SETS];
-    uint32_t n_sets; /* that were made */
+    uint32_t n_sets;       /* that were made */
+    QsfExactNumber *exact; /* (n_exact) by value; owned */
+    uint32_t n_exact, cap_exact;
+    QsfStrbuf digits; /* their texts */
 } QsfSchema;
 
 typedef struct QsfSchemaJob {
@@ -80,8 +98,8 @@ uint32_t qsf_schema_at(QsfSchema *s, uint32_t path, const char *key);
 uint32_t qsf_schema_at_index(QsfSchema *s, uint32_t path, size_t index);
 /* Returns a node for the rule of these parts, which is compiled later. */
 uint32_t qsf_schema_rule(QsfSchema *s, const QsfSchemaParts *parts);
-/* Parses a schema, which the caller frees. NULL: b has failed. */
-QsfJson *qsf_schema_parse(QsfGrammarBuild *b, const char *text, size_t len);
+/* Parses a schema, which the caller frees, and keeps its exact numbers. NULL: s->b has failed. */
+QsfJson *qsf_schema_parse(QsfSchema *s, const char *text, size_t len);
 /* Returns a node for what is valid for start, whose references lead into s->root. */
 uint32_t qsf_schema_start(QsfSchema *s, const QsfJson *start);
 /* Frees all but the schemas. */
@@ -92,6 +110,9 @@ void qsf_schema_close(QsfSchema *s);
 void qsf_parts_add(QsfSchema *s, QsfSchemaParts *p, const QsfJson *schema, uint32_t path);
 /* The schema that a $ref leads to; NULL: s->b has failed. */
 const QsfJson *qsf_schema_ref(QsfSchema *s, const QsfJson *ref, uint32_t path, uint32_t *where);
+/* The schema itself; in draft 7, where keywords beside $ref do not count, the one that $ref leads to. NULL:
+ * s->b has failed. */
+const QsfJson *qsf_schema_follow(QsfSchema *s, const QsfJson *schema, uint32_t path);
 /* A number that has to be an integer of 0 or more; false if there is none, or on failure. */
 bool qsf_schema_count(QsfSchema *s, const QsfSchemaPart *p, const char *key, uint32_t *out);
 /* The types that are allowed by the keyword type; all without it. 0 on failure. */
@@ -126,10 +147,24 @@ bool qsf_schema_valid(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uin
 QsfGraph *qsf_schema_pattern(QsfSchema *s, const QsfJson *pattern, uint32_t path);
 QsfGraph *qsf_schema_format(QsfSchema *s, const QsfJson *format, uint32_t path);
 
+/* --- schema_decimal.c --- */
+/* Keeps the numbers of a schema's text that a double cannot hold. false: s->b has failed, at NaN and Infinity
+ * too, which are not JSON. */
+bool qsf_schema_keep_numbers(QsfSchema *s, const char *text, size_t len);
+void qsf_schema_free_numbers(QsfSchema *s);
+/* The text of such a number; NULL if v is another one. Valid until the next schema is parsed. */
+const char *qsf_schema_exact(const QsfSchema *s, const QsfJson *v, size_t *len);
+/* The number v exactly; false: s->b has failed, because it has more digits than QSF_SCHEMA_DIGITS. */
+bool qsf_schema_decimal(QsfSchema *s, const QsfJson *v, uint32_t path, QsfDecimal *out);
+/* Compares exactly: below 0, 0 or above 0. */
+int qsf_decimal_compare(const QsfDecimal *a, const QsfDecimal *b);
+
 /* --- schema_values.c --- */
 double qsf_value_number(const QsfJson *v);
+/* Compares two numbers exactly: below 0, 0 or above 0; 0 if s->b fails. */
+int qsf_value_compare(QsfSchema *s, const QsfJson *a, const QsfJson *b);
 bool qsf_value_is_number(const QsfJson *v);
-/* Are two values equal? Numbers are compared as doubles. false if s->b fails. */
+/* Are two values equal? false if s->b fails. */
 bool qsf_value_equal(QsfSchema *s, const QsfJson *a, const QsfJson *b);
 /* Is v one of the values of an array? false if s->b fails. */
 bool qsf_value_in(QsfSchema *s, const QsfJson *v, const QsfJson *list);

@@ -29,8 +29,6 @@ static void add_part(QsfSchema *s, const QsfSchemaPart *p, Arrays *a) {
     uint32_t n;
     if (qsf_schema_count(s, p, "minItems", &n) && n > a->min) a->min = n;
     if (qsf_schema_count(s, p, "maxItems", &n) && n < a->max) a->max = n;
-    if (tuple != NULL && qsf_json_type(tuple) != QSF_JSON_ARRAY)
-        qsf_schema_fail(s, qsf_schema_at(s, p->path, key), "%s is not a list of schemas", key);
     if (qsf_json_get(p->schema, "additionalItems") != NULL && rest_key[0] == 'i')
         qsf_schema_fail(s, qsf_schema_at(s, p->path, "additionalItems"),
                         "additionalItems is only supported beside items as a list");

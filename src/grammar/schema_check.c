@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whether a value is valid for a schema: which values of const and enum agree with its other keywords. */
+#include <math.h>
 #include <string.h>
 
 #include "src/base/utf8.h"
@@ -7,28 +8,35 @@
 
 #define CHECK_DEPTH 100u
 
-static uint32_t type_of(const QsfJson *v) {
+/* Has it no digits after the point? */
+static bool is_whole(QsfSchema *s, const QsfJson *v, uint32_t path) {
+    const double n = qsf_value_number(v);
+    QsfDecimal d;
+    size_t len;
+    if (qsf_schema_exact(s, v, &len) == NULL) return n == floor(n);
+    return qsf_schema_decimal(s, v, path, &d) && d.n_part == 0;
+}
+
+static uint32_t type_of(QsfSchema *s, const QsfJson *v, uint32_t path) {
     static const uint32_t types[] = { [QSF_JSON_NULL] = QSF_TYPE_NULL,     [QSF_JSON_BOOL] = QSF_TYPE_BOOL,
                                       [QSF_JSON_INT] = QSF_TYPE_INTEGER,   [QSF_JSON_REAL] = QSF_TYPE_REAL,
                                       [QSF_JSON_STRING] = QSF_TYPE_STRING, [QSF_JSON_ARRAY] = QSF_TYPE_ARRAY,
                                       [QSF_JSON_OBJECT] = QSF_TYPE_OBJECT };
-    const double n = qsf_value_is_number(v) ? qsf_value_number(v) : 0.5;
-    if (n == (double)(int64_t)n && n > -9e15 && n < 9e15) return QSF_TYPE_INTEGER;
+    if (qsf_value_is_number(v) && is_whole(s, v, path)) return QSF_TYPE_INTEGER;
     return types[qsf_json_type(v)];
 }
 
 /* Compares with a bound, if there is one; sign 1: v has to be above it. */
-static bool in_bound(const QsfJson *schema, const char *key, double v, int sign, bool open) {
+static bool in_bound(QsfSchema *s, const QsfJson *schema, const char *key, const QsfJson *v, int sign) {
     const QsfJson *b = qsf_json_get(schema, key);
     if (!qsf_value_is_number(b)) return true;
-    const double d = (v - qsf_value_number(b)) * sign;
-    return open ? d > 0 : d >= 0;
+    const int order = qsf_value_compare(s, v, b) * sign;
+    return key[0] == 'e' ? order > 0 : order >= 0;
 }
 
-static bool valid_number(const QsfJson *v, const QsfJson *schema) {
-    const double n = qsf_value_number(v);
-    return in_bound(schema, "minimum", n, 1, false) && in_bound(schema, "exclusiveMinimum", n, 1, true) &&
-           in_bound(schema, "maximum", n, -1, false) && in_bound(schema, "exclusiveMaximum", n, -1, true);
+static bool valid_number(QsfSchema *s, const QsfJson *v, const QsfJson *schema) {
+    return in_bound(s, schema, "minimum", v, 1) && in_bound(s, schema, "exclusiveMinimum", v, 1) &&
+           in_bound(s, schema, "maximum", v, -1) && in_bound(s, schema, "exclusiveMaximum", v, -1);
 }
 
 static bool accepts(QsfSchema *s, QsfGraph *g, const char *text, size_t len) {
@@ -116,7 +124,7 @@ static bool valid_combined(QsfSchema *s, const QsfJson *v, const QsfJson *schema
 static bool valid_typed(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uint32_t path) {
     switch (qsf_json_type(v)) {
     case QSF_JSON_INT:
-    case QSF_JSON_REAL: return valid_number(v, schema);
+    case QSF_JSON_REAL: return valid_number(s, v, schema);
     case QSF_JSON_STRING: return valid_string(s, v, schema, path);
     case QSF_JSON_ARRAY: return valid_array(s, v, schema, path);
     case QSF_JSON_OBJECT: return valid_object(s, v, schema, path);
@@ -127,13 +135,15 @@ static bool valid_typed(QsfSchema *s, const QsfJson *v, const QsfJson *schema, u
 bool qsf_schema_valid(QsfSchema *s, const QsfJson *v, const QsfJson *schema, uint32_t path) {
     bool ok = false;
     if (!qsf_gbuild_step(s->b, 50)) return false;
+    schema = qsf_schema_follow(s, schema, path);
+    if (schema == NULL) return false;
     if (qsf_json_type(schema) == QSF_JSON_BOOL) return qsf_json_bool(schema, true);
     if (++s->depth > CHECK_DEPTH)
         qsf_schema_fail(s, path, "schemas or values are nested more than %u deep", CHECK_DEPTH);
     else
-        ok = qsf_schema_known(s, schema, path) && (qsf_schema_types(s, schema, path) & type_of(v)) != 0 &&
-             valid_values(s, v, schema) && valid_typed(s, v, schema, path) &&
-             valid_combined(s, v, schema, path);
+        ok = qsf_schema_known(s, schema, path) &&
+             (qsf_schema_types(s, schema, path) & type_of(s, v, path)) != 0 && valid_values(s, v, schema) &&
+             valid_typed(s, v, schema, path) && valid_combined(s, v, schema, path);
     s->depth--;
     return ok && !s->b->failed;
 }

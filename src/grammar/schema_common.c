@@ -203,6 +203,9 @@ uint32_t qsf_schema_literal(QsfSchema *s, const char *text, size_t len) {
 
 static uint32_t number_value(QsfSchema *s, const QsfJson *v) {
     QsfStrbuf out = QSF_STRBUF_INIT;
+    size_t len;
+    const char *exact = qsf_schema_exact(s, v, &len);
+    if (exact != NULL) return qsf_node_bytes(s->b, exact, len);
     if (qsf_json_type(v) == QSF_JSON_INT)
         qsf_strbuf_addf(&out, "%lld", (long long)qsf_json_int(v, 0));
     else

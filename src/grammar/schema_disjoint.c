@@ -34,22 +34,21 @@ static bool required_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uin
     return false;
 }
 
-static bool above(const QsfJson *low, const char *min, const QsfJson *high, const char *max) {
+static bool above(QsfSchema *s, const QsfJson *low, const char *min, const QsfJson *high, const char *max) {
     const QsfJson *a = qsf_json_get(low, min), *b = qsf_json_get(high, max);
-    if (a == NULL || b == NULL) return false;
-    const double x = qsf_json_type(a) == QSF_JSON_INT ? (double)qsf_json_int(a, 0) : qsf_json_real(a, 0);
-    const double y = qsf_json_type(b) == QSF_JSON_INT ? (double)qsf_json_int(b, 0) : qsf_json_real(b, 0);
-    return min[0] == 'e' || max[0] == 'e' ? x >= y : x > y;
+    if (!qsf_value_is_number(a) || !qsf_value_is_number(b)) return false;
+    const int order = qsf_value_compare(s, a, b);
+    return min[0] == 'e' || max[0] == 'e' ? order >= 0 : order > 0;
 }
 
 /* The least of a is above the most of b, for the only type that both may have. */
-static bool bounds_apart(uint32_t types, const QsfJson *a, const QsfJson *b) {
+static bool bounds_apart(QsfSchema *s, uint32_t types, const QsfJson *a, const QsfJson *b) {
     if ((types & ~(uint32_t)(QSF_TYPE_INTEGER | QSF_TYPE_REAL)) == 0)
-        return above(a, "minimum", b, "maximum") || above(a, "exclusiveMinimum", b, "maximum") ||
-               above(a, "minimum", b, "exclusiveMaximum") ||
-               above(a, "exclusiveMinimum", b, "exclusiveMaximum");
-    if (types == QSF_TYPE_STRING) return above(a, "minLength", b, "maxLength");
-    return types == QSF_TYPE_ARRAY && above(a, "minItems", b, "maxItems");
+        return above(s, a, "minimum", b, "maximum") || above(s, a, "exclusiveMinimum", b, "maximum") ||
+               above(s, a, "minimum", b, "exclusiveMaximum") ||
+               above(s, a, "exclusiveMinimum", b, "exclusiveMaximum");
+    if (types == QSF_TYPE_STRING) return above(s, a, "minLength", b, "maxLength");
+    return types == QSF_TYPE_ARRAY && above(s, a, "minItems", b, "maxItems");
 }
 
 /* One of the schemas that hold in a, or each of those that it chooses from, is apart from b. */
@@ -78,7 +77,7 @@ static bool ref_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t
 static bool half_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, uint32_t only,
                        unsigned depth) {
     const uint32_t types = only & qsf_schema_types(s, a, path) & qsf_schema_types(s, b, path);
-    return values_apart(s, a, b, path) || bounds_apart(types, a, b) ||
+    return values_apart(s, a, b, path) || bounds_apart(s, types, a, b) ||
            (types == QSF_TYPE_OBJECT && required_apart(s, a, b, path, depth)) ||
            inner_apart(s, a, b, path, only, depth) || ref_apart(s, a, b, path, only, depth);
 }
@@ -86,6 +85,8 @@ static bool half_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_
 static bool apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, uint32_t only,
                   unsigned depth) {
     if (!qsf_gbuild_step(s->b, 100) || depth > APART_DEPTH) return false;
+    a = qsf_schema_follow(s, a, path);
+    b = qsf_schema_follow(s, b, path);
     if (qsf_json_is(a, false) || qsf_json_is(b, false)) return true;
     if (qsf_json_type(a) != QSF_JSON_OBJECT || qsf_json_type(b) != QSF_JSON_OBJECT) return false;
     if ((only & qsf_schema_types(s, a, path) & qsf_schema_types(s, b, path)) == 0) return !s->b->failed;

@@ -41,7 +41,7 @@ bool qsf_named_schema_add(QsfGrammarBuild *b, const char *name, size_t name_len,
     memcpy(n->name, name, name_len);
     n->next = b->named;
     b->named = n;
-    n->root = qsf_schema_parse(b, text, len);
+    n->root = qsf_schema_parse(&n->s, text, len);
     n->s.root = n->root;
     return n->root != NULL;
 }
@@ -56,7 +56,7 @@ uint32_t qsf_node_schema_within(QsfGrammarBuild *b, const char *name, size_t nam
     if (start == NULL) return qsf_gbuild_no_memory(b);
     start->next = n->starts;
     n->starts = start;
-    start->schema = qsf_schema_parse(b, text, len);
+    start->schema = qsf_schema_parse(&n->s, text, len);
     const uint32_t node = start->schema != NULL ? qsf_schema_start(&n->s, start->schema) : 0;
     return b->failed ? 0 : node;
 }

@@ -1,67 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Numbers of a JSON Schema between bounds. Bounds are decimals, compared digit by digit in an automaton:
  * what is at least a, what is at most b, and both. Numbers with a bound are written without an exponent. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "src/grammar/schema.h"
 
-#define DIGITS 800
-
-/* A decimal of 0 or more: digits before and after the point, without zeros at the outer ends; "0" is 0. */
-typedef struct Decimal {
-    char whole[DIGITS], part[DIGITS];
-    size_t n_whole, n_part;
-} Decimal;
-
 typedef struct Bound {
-    double value;     /* to compare bounds; digits is exact */
-    bool given, open; /* open: the bound itself does not belong to it */
-    Decimal digits;   /* of the absolute value */
+    bool given, open;  /* open: the bound itself does not belong to it */
+    QsfDecimal digits; /* the automata look at its absolute value */
 } Bound;
-
-/* Splits the shortest decimal of v, which may have an exponent. */
-static void to_decimal(double v, Decimal *d) {
-    char text[64], digits[64];
-    int power = 0, n = 0, point = -1;
-    QsfStrbuf b = QSF_STRBUF_INIT;
-    qsf_json_put_real(&b, fabs(v));
-    snprintf(text, sizeof text, "%s", qsf_strbuf_str(&b));
-    qsf_strbuf_free(&b);
-    for (const char *p = text; *p != '\0'; p++) {
-        if (*p >= '0' && *p <= '9') digits[n++] = *p;
-        if (*p == '.') point = n;
-        if (*p == 'e' || *p == 'E') {
-            (void)sscanf(p + 1, "%d", &power);
-            break;
-        }
-    }
-    const int before = (point < 0 ? n : point) + power; /* digits before the point */
-    memset(d, 0, sizeof *d);
-    for (int i = before < 0 ? before : 0; i < n || i < before; i++) {
-        const char c = i >= 0 && i < n ? digits[i] : '0';
-        if (i < before && (d->n_whole > 0 || c != '0') && d->n_whole < DIGITS - 1) d->whole[d->n_whole++] = c;
-        if (i >= before && d->n_part < DIGITS - 1) d->part[d->n_part++] = c;
-    }
-    if (d->n_whole == 0) d->whole[d->n_whole++] = '0';
-    while (d->n_part > 0 && d->part[d->n_part - 1] == '0') d->n_part--;
-}
 
 static void read_bound(QsfSchema *s, const QsfSchemaPart *p, const char *key, bool lower, Bound *out) {
     const QsfJson *v = qsf_json_get(p->schema, key);
+    Bound b = { .given = true, .open = key[0] == 'e' };
     if (v == NULL) return;
-    const QsfJsonType type = qsf_json_type(v);
-    const bool open = key[0] == 'e';
-    if (type != QSF_JSON_INT && type != QSF_JSON_REAL) {
-        qsf_schema_fail(s, qsf_schema_at(s, p->path, key), "%s is not a number", key);
-        return;
-    }
-    const double value = type == QSF_JSON_INT ? (double)qsf_json_int(v, 0) : qsf_json_real(v, 0);
-    if (out->given && (lower ? value < out->value : value > out->value)) return;
-    if (out->given && value == out->value && out->open) return;
-    *out = (Bound){ .value = value, .given = true, .open = open };
-    to_decimal(value, &out->digits);
+    const uint32_t path = qsf_schema_at(s, p->path, key);
+    if (!qsf_schema_decimal(s, v, path, &b.digits)) return;
+    const int order = out->given ? qsf_decimal_compare(&b.digits, &out->digits) : 0;
+    if (lower ? order < 0 : order > 0) return;
+    if (order == 0 && out->given && out->open) return;
+    *out = b;
 }
 
 /* --- automata --- */
@@ -71,7 +27,9 @@ static void edge(QsfGraph *g, uint32_t to, char lo, char hi) {
     if (lo <= hi) qsf_graph_edge(g, to, &r, 1);
 }
 
-static bool zeros_from(const Decimal *d, size_t i) { return i >= d->n_part; } /* it has no zeros at its end */
+static bool zeros_from(const QsfDecimal *d, size_t i) {
+    return i >= d->n_part;
+} /* it has no zeros at its end */
 
 /* May a number end that equals the bound in all its digits so far, i of them behind the point? */
 static bool may_end(const Bound *b, bool lower, size_t i) {
@@ -216,9 +174,10 @@ uint32_t qsf_schema_number(QsfSchema *s, const QsfSchemaParts *p, bool integers)
     if (s->b->failed) return 0;
     if (!lo.given && !hi.given) return qsf_schema_any_number(s, integers);
     const uint32_t alt = qsf_node_list(s->b, QSF_NODE_ALT);
-    const bool from_zero = !lo.given || lo.value < 0; /* of those without a sign */
-    if (!hi.given || hi.value >= 0) any |= add_sign(s, alt, from_zero ? &none : &lo, &hi, integers, false);
-    if (from_zero) any |= add_sign(s, alt, hi.given && hi.value < 0 ? &hi : &none, &lo, integers, true);
+    const bool from_zero = !lo.given || lo.digits.negative; /* of those without a sign */
+    if (!hi.given || !hi.digits.negative)
+        any |= add_sign(s, alt, from_zero ? &none : &lo, &hi, integers, false);
+    if (from_zero) any |= add_sign(s, alt, hi.given && hi.digits.negative ? &hi : &none, &lo, integers, true);
     if (any || s->b->failed) return alt;
     return qsf_schema_fail(s, p->part[p->n - 1].path,
                            "no number is within the bounds minimum and maximum: they contradict each other");

@@ -50,7 +50,6 @@ static void add_properties(QsfSchema *s, const QsfSchemaPart *p, Objects *o) {
     const char *name;
     if (all != NULL) {
         const uint32_t path = qsf_schema_at(s, p->path, "properties");
-        if (qsf_json_type(all) != QSF_JSON_OBJECT) qsf_schema_fail(s, path, "properties is not an object");
         o->described = true;
         for (const void *it = NULL; !s->b->failed && (it = qsf_json_next(all, it, &name, &v)) != NULL;)
             (void)find_or_add(s, o, name, path);
@@ -66,7 +65,6 @@ static void add_required(QsfSchema *s, const QsfSchemaPart *p, Objects *o) {
     const QsfJson *list = qsf_json_get(p->schema, "required");
     if (list == NULL || s->b->failed) return;
     const uint32_t path = qsf_schema_at(s, p->path, "required");
-    if (qsf_json_type(list) != QSF_JSON_ARRAY) qsf_schema_fail(s, path, "required is not a list of names");
     for (size_t i = 0; i < qsf_json_size(list) && !s->b->failed; i++) {
         const char *name = qsf_json_string(qsf_json_at(list, i), NULL);
         Property *r = name != NULL ? find_or_add(s, o, name, path) : NULL;

@@ -9,59 +9,83 @@
 
 #define REF_DEPTH 64
 
+/* What the value of a keyword has to be. */
+typedef enum Shape { ANY, NUMBER, TEXT, OBJECT, LIST, NAMES, SCHEMA, SCHEMAS, ITEMS } Shape;
+
+static const struct {
+    const char *name;
+    uint32_t types; /* bits of QsfJsonType */
+} shapes[] = {
+    [NUMBER] = { "a number", 1u << QSF_JSON_INT | 1u << QSF_JSON_REAL },
+    [TEXT] = { "a text", 1u << QSF_JSON_STRING },
+    [OBJECT] = { "an object", 1u << QSF_JSON_OBJECT },
+    [LIST] = { "a list", 1u << QSF_JSON_ARRAY },
+    [NAMES] = { "a list of names", 1u << QSF_JSON_ARRAY },
+    [SCHEMA] = { "a schema", 1u << QSF_JSON_OBJECT | 1u << QSF_JSON_BOOL },
+    [SCHEMAS] = { "a list of schemas", 1u << QSF_JSON_ARRAY },
+    [ITEMS] = { "a schema or a list of schemas",
+                1u << QSF_JSON_OBJECT | 1u << QSF_JSON_BOOL | 1u << QSF_JSON_ARRAY },
+};
+
 /* What a keyword is about: a type, or 0. */
 typedef struct Keyword {
     const char *name;
     uint32_t type;
+    Shape shape;
 } Keyword;
 
 static const Keyword keywords[] = {
-    { "type", 0 },
-    { "enum", 0 },
-    { "const", 0 },
-    { "anyOf", 0 },
-    { "oneOf", 0 },
-    { "allOf", 0 },
-    { "$ref", 0 },
-    { "$defs", 0 },
-    { "definitions", 0 },
-    { "properties", QSF_TYPE_OBJECT },
-    { "required", QSF_TYPE_OBJECT },
-    { "additionalProperties", QSF_TYPE_OBJECT },
-    { "items", QSF_TYPE_ARRAY },
-    { "prefixItems", QSF_TYPE_ARRAY },
-    { "additionalItems", QSF_TYPE_ARRAY },
-    { "minItems", QSF_TYPE_ARRAY },
-    { "maxItems", QSF_TYPE_ARRAY },
-    { "minLength", QSF_TYPE_STRING },
-    { "maxLength", QSF_TYPE_STRING },
-    { "pattern", QSF_TYPE_STRING },
-    { "format", QSF_TYPE_STRING },
-    { "minimum", QSF_TYPE_REAL | QSF_TYPE_INTEGER },
-    { "maximum", QSF_TYPE_REAL | QSF_TYPE_INTEGER },
-    { "exclusiveMinimum", QSF_TYPE_REAL | QSF_TYPE_INTEGER },
-    { "exclusiveMaximum", QSF_TYPE_REAL | QSF_TYPE_INTEGER },
+    { "type", 0, ANY },
+    { "enum", 0, LIST },
+    { "const", 0, ANY },
+    { "anyOf", 0, SCHEMAS },
+    { "oneOf", 0, SCHEMAS },
+    { "allOf", 0, SCHEMAS },
+    { "$ref", 0, TEXT },
+    { "$defs", 0, OBJECT },
+    { "definitions", 0, OBJECT },
+    { "properties", QSF_TYPE_OBJECT, OBJECT },
+    { "required", QSF_TYPE_OBJECT, NAMES },
+    { "additionalProperties", QSF_TYPE_OBJECT, SCHEMA },
+    { "items", QSF_TYPE_ARRAY, ITEMS },
+    { "prefixItems", QSF_TYPE_ARRAY, SCHEMAS },
+    { "additionalItems", QSF_TYPE_ARRAY, SCHEMA },
+    { "minItems", QSF_TYPE_ARRAY, NUMBER },
+    { "maxItems", QSF_TYPE_ARRAY, NUMBER },
+    { "minLength", QSF_TYPE_STRING, NUMBER },
+    { "maxLength", QSF_TYPE_STRING, NUMBER },
+    { "pattern", QSF_TYPE_STRING, TEXT },
+    { "format", QSF_TYPE_STRING, TEXT },
+    { "minimum", QSF_TYPE_REAL | QSF_TYPE_INTEGER, NUMBER },
+    { "maximum", QSF_TYPE_REAL | QSF_TYPE_INTEGER, NUMBER },
+    { "exclusiveMinimum", QSF_TYPE_REAL | QSF_TYPE_INTEGER, NUMBER },
+    { "exclusiveMaximum", QSF_TYPE_REAL | QSF_TYPE_INTEGER, NUMBER },
     /* they say nothing about values */
-    { "title", 0 },
-    { "description", 0 },
-    { "default", 0 },
-    { "examples", 0 },
-    { "deprecated", 0 },
-    { "readOnly", 0 },
-    { "writeOnly", 0 },
-    { "contentMediaType", 0 },
-    { "contentEncoding", 0 },
-    { "$comment", 0 },
-    { "$schema", 0 },
-    { "$id", 0 },
-    { "$anchor", 0 },
-    { "$dynamicAnchor", 0 }, /* $dynamicRef, which leads there, is refused */
+    { "title", 0, ANY },
+    { "description", 0, ANY },
+    { "default", 0, ANY },
+    { "examples", 0, ANY },
+    { "deprecated", 0, ANY },
+    { "readOnly", 0, ANY },
+    { "writeOnly", 0, ANY },
+    { "contentMediaType", 0, ANY },
+    { "contentEncoding", 0, ANY },
+    { "$comment", 0, ANY },
+    { "$schema", 0, ANY },
+    { "$id", 0, ANY },
+    { "$anchor", 0, ANY },
+    { "$dynamicAnchor", 0, ANY }, /* $dynamicRef, which leads there, is refused */
 };
 
 static const Keyword *find_keyword(const char *name) {
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
         if (strcmp(keywords[i].name, name) == 0) return &keywords[i];
     return NULL;
+}
+
+static void check_shape(QsfSchema *s, const Keyword *k, const QsfJson *v, uint32_t path) {
+    if (k->shape == ANY || (shapes[k->shape].types & 1u << qsf_json_type(v)) != 0) return;
+    qsf_schema_fail(s, qsf_schema_at(s, path, k->name), "%s is not %s", k->name, shapes[k->shape].name);
 }
 
 bool qsf_schema_known(QsfSchema *s, const QsfJson *schema, uint32_t path) {
@@ -71,7 +95,10 @@ bool qsf_schema_known(QsfSchema *s, const QsfJson *schema, uint32_t path) {
          qsf_gbuild_step(s->b, 10) && (it = qsf_json_next(schema, it, &key, &v)) != NULL;) {
         const bool off = strcmp(key, "uniqueItems") == 0 && qsf_json_type(v) == QSF_JSON_BOOL &&
                          !qsf_json_bool(v, true);
-        if (find_keyword(key) == NULL && strncmp(key, "x-", 2) != 0 && !off)
+        const Keyword *known = find_keyword(key);
+        if (known != NULL)
+            check_shape(s, known, v, path);
+        else if (strncmp(key, "x-", 2) != 0 && !off)
             qsf_schema_fail(s, qsf_schema_at(s, path, key), "the keyword %s is not supported", key);
     }
     return !s->b->failed;
@@ -96,6 +123,17 @@ const QsfJson *qsf_schema_ref(QsfSchema *s, const QsfJson *ref, uint32_t path, u
     if (v == NULL) return qsf_schema_fail(s, path, "the $ref \"%.200s\" leads nowhere", text), NULL;
     if (qsf_json_type(v) == QSF_JSON_OBJECT || qsf_json_type(v) == QSF_JSON_BOOL) return v;
     return qsf_schema_fail(s, path, "the $ref \"%.200s\" does not lead to a schema", text), NULL;
+}
+
+const QsfJson *qsf_schema_follow(QsfSchema *s, const QsfJson *schema, uint32_t path) {
+    const QsfJson *ref;
+    uint32_t where;
+    for (unsigned i = 0; s->draft7 && (ref = qsf_json_get(schema, "$ref")) != NULL; i++) {
+        if (i > REF_DEPTH)
+            return qsf_schema_fail(s, path, "the $ref leads only to itself: it is a loop"), NULL;
+        schema = qsf_schema_ref(s, ref, path, &where);
+    }
+    return schema;
 }
 
 /* --- parts --- */
@@ -123,7 +161,6 @@ static void add_ref(QsfSchema *s, QsfSchemaParts *p, const QsfJson *ref, uint32_
 
 static void add_all_of(QsfSchema *s, QsfSchemaParts *p, const QsfJson *list, uint32_t path, const Way *way) {
     path = qsf_schema_at(s, path, "allOf");
-    if (qsf_json_type(list) != QSF_JSON_ARRAY) qsf_schema_fail(s, path, "allOf is not a list of schemas");
     for (size_t i = 0; i < qsf_json_size(list) && !s->b->failed; i++)
         add(s, p, qsf_json_at(list, i), qsf_schema_at_index(s, path, i), way);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Equal values of JSON, and lists of them, which are put into tables because every value of an enum is looked
  * up in its own list and in those of other schemas. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,17 @@ bool qsf_value_is_number(const QsfJson *v) {
     return v != NULL && (qsf_json_type(v) == QSF_JSON_INT || qsf_json_type(v) == QSF_JSON_REAL);
 }
 
+int qsf_value_compare(QsfSchema *s, const QsfJson *a, const QsfJson *b) {
+    const double x = qsf_value_number(a), y = qsf_value_number(b);
+    QsfDecimal p, q;
+    if (!qsf_gbuild_step(s->b, 2)) return 0;
+    if (x != y) return x < y ? -1 : 1;
+    if (s->n_exact == 0 && fabs(x) < 9007199254740992.0) return 0; /* 2^53 */
+    if (!qsf_gbuild_step(s->b, 100)) return 0;
+    if (!qsf_schema_decimal(s, a, 0, &p) || !qsf_schema_decimal(s, b, 0, &q)) return 0;
+    return qsf_decimal_compare(&p, &q);
+}
+
 static bool equal_objects(QsfSchema *s, const QsfJson *a, const QsfJson *b) {
     const char *key;
     const QsfJson *v;
@@ -31,7 +43,8 @@ bool qsf_value_equal(QsfSchema *s, const QsfJson *a, const QsfJson *b) {
     const QsfJsonType t = qsf_json_type(a);
     size_t n = 0, m = 0;
     if (!qsf_gbuild_step(s->b, 2)) return false;
-    if (qsf_value_is_number(a) && qsf_value_is_number(b)) return qsf_value_number(a) == qsf_value_number(b);
+    if (qsf_value_is_number(a) && qsf_value_is_number(b))
+        return qsf_value_compare(s, a, b) == 0 && !s->b->failed;
     if (t != qsf_json_type(b)) return false;
     if (t == QSF_JSON_BOOL) return qsf_json_bool(a, false) == qsf_json_bool(b, false);
     if (t == QSF_JSON_STRING) {

@@ -296,7 +296,7 @@ static const char *const meanings[][2] = {
     { "commands", "/help or F1 shows keys and commands" },
     { "multiline", "Alt-Enter begins a new line; \"\"\" ... \"\"\" holds several" },
     { "paste", "paste as usual: several lines stay one message" },
-    { "image", "models that see images are not supported" },
+    { "image", "image input is not supported" },
     { "version", "qsf-chat --version prints it" },
 };
 

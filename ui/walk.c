@@ -62,7 +62,7 @@ const char *ui_walk_evaluate(UiApp *a, bool open) {
     const UiItem *it = ui_walk_item(a);
     if (why) return why;
     if (it->id == a->no_tokens && it->version == a->no_tokens_version)
-        return "the tokens of this answer cannot be told from its text";
+        return "the tokens of this answer cannot be determined from its text";
     const bool own = strncmp(it->label, a->stats.model_name, sizeof it->label - 1) == 0;
     size_t n = 0;
     int32_t *ids = own ? ui_token_ids_read(it->ids, &n) : NULL; /* another model has other tokens */

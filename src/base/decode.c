@@ -167,8 +167,8 @@ typedef struct Kind {
 
 #define KIND(bytes, text) \
     { bytes, text, sizeof bytes - 1 }
-#define IMAGE     "it is an image: models that see are not supported"
-#define RECORDING "it is a recording: models that hear are not supported"
+#define IMAGE     "it is an image: image input is not supported"
+#define RECORDING "it is a recording: audio input is not supported"
 #define OFFICE    "it is an archive or an office document: take the text that pandoc or unzip makes of it"
 #define PACKED    "it is compressed: unpack it first"
 
@@ -178,7 +178,7 @@ static const Kind kinds[] = {
     KIND("\x89PNG", IMAGE),
     KIND("\xff\xd8\xff", IMAGE),
     KIND("GIF8", IMAGE),
-    KIND("RIFF", "it is an image or a recording: models that see or hear are not supported"),
+    KIND("RIFF", "it is an image or a recording: image and audio input are not supported"),
     KIND("ID3", RECORDING),
     KIND("OggS", RECORDING),
     KIND("fLaC", RECORDING),

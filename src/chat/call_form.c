@@ -216,6 +216,6 @@ int qsf_call_form_find(QsfCallForm *f, const QsfChatTemplate *t, QsfErr *err) {
     qsf_rendered_free(&r);
     if (ok) return QSF_OK;
     if (e.memory || e.code == QSF_E_INTERRUPTED) return qsf_err_pass(err, &e);
-    return qsf_err_set(err, QSF_E_USAGE, "%s writes calls in a form to which answers cannot be held",
+    return qsf_err_set(err, QSF_E_USAGE, "%s writes tool calls in a form that a grammar cannot enforce",
                        t != NULL ? qsf_chat_label(t).text : "a prompt without a chat template");
 }

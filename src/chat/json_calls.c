@@ -111,6 +111,6 @@ int qsf_chat_check_tools(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n,
     }
     if (rc != QSF_OK || word == NULL) return rc;
     if (t != NULL && memmem(t->source, t->source_len, word, strlen(word)) != NULL) return QSF_OK;
-    return qsf_err_set(err, QSF_E_USAGE, "%s: %s has no place for them", word,
+    return qsf_err_set(err, QSF_E_USAGE, "%s: %s does not include them", word,
                        t != NULL ? qsf_chat_label(t).text : "there is no chat template, which");
 }

@@ -41,7 +41,7 @@ static const Foreign options[] = {
     { "spec-type draft draft-max draft-min", "use --speculate NAME" },
     { "lora-scaled", "use --lora FILE:SCALE" },
     { "control-vector-scaled", "use --control-vector FILE:SCALE" },
-    { "mmproj image audio", "models that see images or hear are not supported: leave the option out" },
+    { "mmproj image audio", "image and audio input are not supported: leave the option out" },
     { "host port", "use qsf-serve --listen ADDRESS:PORT" },
     { "api-key", "write the key into a file, and use --api-key-file FILE" },
     { "a alias", "use qsf-serve --model-name NAME" },

@@ -48,7 +48,7 @@ static int write_file(const ConvertOptions *o, const QsfSource *s) {
     if (report.yarn_rounded)
         qsf_cli_error(
             &convert_cli,
-            "warning: %s: GGUF cannot say that YaRN does not round (truncate: false in rope_scaling), so "
+            "warning: %s: GGUF cannot record that YaRN does not round (truncate: false in rope_scaling), so "
             "programs that read this file compute other frequencies than with %s",
             o->output, o->input);
     if (o->quiet) return QSF_EXIT_OK;

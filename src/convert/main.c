@@ -73,8 +73,7 @@ const QSFCli convert_cli = {
              "       qsf-convert --inspect [--json] FILE.qsf\n",
     .summary =
         "Converts a GGUF file, a Hugging Face directory with safetensors weights, or a QSF file to QSF, or "
-        "to "
-        "GGUF without changing weights but by --lora.",
+        "to GGUF, where only --lora changes weights.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .no_settings = true,

@@ -214,8 +214,8 @@ static int find_learned(const ConvertOptions *o, const QsfSource *s, char path[Q
     p->by_use = path;
     if (qsf_habits_path(path, model) && access(path, R_OK) == 0) return QSF_EXIT_OK;
     qsf_cli_error(&convert_cli,
-                  "--experts-by-use learned: nothing is known yet of %s, which is to run with a "
-                  "budget that does not hold all experts",
+                  "--experts-by-use learned: nothing is known yet of %s: run it first with a budget "
+                  "that does not hold all experts",
                   qsf_source_path(s));
     return QSF_EXIT_USAGE;
 }

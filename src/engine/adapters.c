@@ -64,7 +64,7 @@ static bool item_fault(const QsfAdapterItem *item, char *dst, size_t cap) {
     char *colon = strrchr(cut.path, ':');
     if (exists(item->path)) return false;
     if (strncmp(item->path, "add ", 4) == 0) { /* as /lora has it */
-        snprintf(dst, cap, "there is no file '%.200s': its name comes without 'add'", item->path);
+        snprintf(dst, cap, "there is no file '%.200s': give its name without 'add'", item->path);
         return true;
     }
     const bool in_range = cut_scale(&cut);
@@ -129,7 +129,7 @@ static bool add_item(QsfAdapterItem *item, size_t *n, const QsfAdapterItem *next
     size_t i = 0;
     while (i < *n && strcmp(item[i].path, next->path) != 0) i++;
     if (i == QSF_ADAPTERS_MAX) {
-        qsf_plural_snprintf(why, cap, "there are more than %u files, which is the most at a time",
+        qsf_plural_snprintf(why, cap, "there are more than %u files, the maximum at a time",
                             QSF_ADAPTERS_MAX);
         return false;
     }

@@ -19,8 +19,8 @@ const char *qsf_home_path(const char *value, char *buf) {
 int qsf_setting_check_file(const char *path, QsfErr *err) {
     const bool download = strncmp(path, "hf:", 3) == 0 || strstr(path, "://") != NULL;
     if ((!download && strcmp(path, "guide") != 0) || access(path, F_OK) == 0) return QSF_OK;
-    if (!download) return qsf_err_set(err, QSF_E_MODEL, "guide: is not a file, as is needed here");
-    return qsf_err_set(err, QSF_E_MODEL, "%s: is not a file, as is needed here: download it with qsf-get",
+    if (!download) return qsf_err_set(err, QSF_E_MODEL, "guide: is not a file, which is needed here");
+    return qsf_err_set(err, QSF_E_MODEL, "%s: is not a file, which is needed here: download it with qsf-get",
                        path);
 }
 
@@ -90,7 +90,7 @@ GRAMMAR_KIND(gbnf, QSF_GRAMMAR_GBNF, set_grammar_file, "the name of a file, or o
 GRAMMAR_KIND(schema, QSF_GRAMMAR_SCHEMA, set_grammar_file, "the name of a file, any, or off")
 GRAMMAR_KIND(regex, QSF_GRAMMAR_REGEX, set_grammar, "a regular expression of at most 1023 bytes, or off")
 GRAMMAR_KIND(words, QSF_GRAMMAR_WORDS, set_grammar,
-             "a regular expression and perhaps a second one, at most 1023 bytes, or off")
+             "a regular expression, optionally followed by a second one, at most 1023 bytes, or off")
 
 const QsfSettingKind qsf_kind_template = { set_template, get_template,
                                            "the name of a template or file, at most 255 bytes" };

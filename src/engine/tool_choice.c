@@ -71,7 +71,7 @@ int qsf_tool_choice_grammar(QsfRuntime *rt, const QsfRequestCopy *r, QsfStrbuf *
     if (r->tools == NULL) return qsf_err_set(err, QSF_E_USAGE, "tool_choice: there are no tools");
     if (!has_text(&rt->think))
         return qsf_err_set(err, QSF_E_USAGE,
-                           "%s: this model calls tools by messages, to which answers cannot be held", what);
+                           "%s: this model calls tools by messages, which a grammar cannot enforce", what);
     int rc = qsf_ledger_reserve(&rt->ledger, QSF_MEM_TRANSCRIPT, bytes, "the grammar of tool calls", err);
     if (rc != QSF_OK) return rc;
     const QsfMemoryLimit before = qsf_memory_limit_begin(rt->budget);

@@ -308,7 +308,7 @@ static int check_scored(QSFWorker *w, const Asked *q, const QsfGeneration *out, 
     if (stopped || !same) qsf_answer_tokens_begin(&w->tokens, 0, 0, false);
     if (same && given) qsf_answer_tokens_cut(&w->tokens, (uint32_t)last->len);
     if (stopped || same) return QSF_OK;
-    return qsf_err_set(err, QSF_E_USAGE, "the tokens of this answer cannot be told from its text");
+    return qsf_err_set(err, QSF_E_USAGE, "the tokens of this answer cannot be determined from its text");
 }
 
 /* The answer continues without the file, which cannot be written. */

@@ -8,7 +8,8 @@
 const char *qsf_habits_fault(const unsigned char *p, size_t bytes, uint32_t n, const uint64_t *model) {
     if (bytes < QSF_HABITS_AT_DEPTH || memcmp(p, QSF_HABITS_MAGIC, QSF_HABITS_AT_VERSION) != 0)
         return "is not a file of habits";
-    if (qsf_habits_get(p + QSF_HABITS_AT_VERSION, 4) != QSF_HABITS_VERSION) return "is of another version";
+    if (qsf_habits_get(p + QSF_HABITS_AT_VERSION, 4) != QSF_HABITS_VERSION)
+        return "is of another format version";
     if (qsf_habits_get(p + QSF_HABITS_AT_N, 4) != n ||
         (model != NULL && qsf_habits_get(p + QSF_HABITS_AT_MODEL, 8) != *model))
         return "is of another model";

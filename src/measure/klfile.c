@@ -31,8 +31,8 @@ static int read_head(QsfKlReader *r, uint64_t *end, QsfErr *err) {
     if (rc != QSF_OK) return rc;
     a->n_rows = qsf_get_le32(b);
     a->n_vocab = qsf_get_le32(b + 4);
-    if (a->n_rows == 0) return damaged(r, 0, "it promises no tokens", err);
-    if (a->n_vocab == 0) return damaged(r, 4, "it promises no vocabulary", err);
+    if (a->n_rows == 0) return damaged(r, 0, "it has no tokens", err);
+    if (a->n_vocab == 0) return damaged(r, 4, "its vocabulary is empty", err);
     if (qsf_mul_u64((uint64_t)a->n_rows * a->n_vocab, sizeof(float), &bytes) &&
         qsf_add_u64(bytes, QSF_KL_HEAD, end) && *end <= r->file.size)
         return QSF_OK;
@@ -109,14 +109,13 @@ static int read_about(QsfKlReader *r, uint64_t at, QsfErr *err) {
     a->flags = qsf_get_le32(b + 24);
     uint32_t n_name = qsf_get_le32(b + 28);
     if (a->n_ids <= a->n_rows) return damaged(r, at + 12, "more scored tokens than the text can have", err);
-    if (a->window < 2 || a->window > QSF_KL_WINDOW)
-        return damaged(r, at + 16, "a window that cannot be", err);
-    if (a->stride < 1 || a->stride > a->window) return damaged(r, at + 20, "a stride that cannot be", err);
+    if (a->window < 2 || a->window > QSF_KL_WINDOW) return damaged(r, at + 16, "an impossible window", err);
+    if (a->stride < 1 || a->stride > a->window) return damaged(r, at + 20, "an impossible stride", err);
     if (n_name > QSF_KL_NAME) return damaged(r, at + 28, "a name that is too long", err);
     r->ids_at = at + sizeof b + n_name;
     const uint64_t sums = r->checksums ? ((uint64_t)a->n_rows + 1) * 4 : 0;
     if (r->file.size - at - sizeof b != (uint64_t)n_name + (uint64_t)a->n_ids * sizeof(int32_t) + sums)
-        return damaged(r, at + 12, "its size is not what the counts promise", err);
+        return damaged(r, at + 12, "its size does not match its counts", err);
     if (r->checksums) rc = check_rest(r, at, err);
     if (rc == QSF_OK) rc = qsf_file_pread(&r->file, name, n_name, at + sizeof b, err);
     if (rc == QSF_OK) copy_name(a, name, n_name);

@@ -180,7 +180,7 @@ static int add_pair(QsfAdapterSet *s, QsfAdapter *a, const QsfTensor *t, QsfErr 
             t->name);
     const QsfTensor *other = other_half(a, t, len, half);
     if (other == NULL)
-        return qsf_adapter_fail(a->path, err, "tensor '%s' has no other half '.lora_%c'", t->name,
+        return qsf_adapter_fail(a->path, err, "tensor '%s' has no counterpart '.lora_%c'", t->name,
                                 half == 'a' ? 'b' : 'a');
     if (half == 'b') return QSF_OK;
     QsfAdapterPair *p = &a->pair[a->n_pairs];

@@ -130,7 +130,7 @@ expect 3 'without weights .*; it contains an adapter .*: open its model, with th
 py "$here/hf/edit.py" "$work/good/dir" set rope_parameters \
     '{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "truncate": false}' ||
     fail "edit.py"
-expect 0 'warning: .*GGUF cannot say' "$convert" --quiet "$work/good/dir" "$work/rounded.gguf"
+expect 0 'warning: .*GGUF cannot record' "$convert" --quiet "$work/good/dir" "$work/rounded.gguf"
 expect 0 '' "$convert" -q keep --quiet "$work/good/dir" "$work/exact.qsf"
 [ ! -s "$work/err" ] || fail "a warning about QSF"
 expect 2 'the output is an input file' "$convert" -q keep --quiet "$work/good/dir" "$work/good/dir/config.json"

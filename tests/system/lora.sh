@@ -184,8 +184,8 @@ expect 3 'text.txt: is a text file, not a control vector: expected GGUF' \
 expect 3 'a-peft: is a directory, not a control vector' "$run" "$base" -p a --control-vector "$at/a-peft"
 expect 3 'merged.qsf: is a QSF file, not an adapter' "$run" "$base" -p a --lora "$work/merged.qsf"
 for option in lora control-vector draft-model; do
-    expect 3 'hf:a/b: is not a file, as is needed here: download it' "$run" "$base" -p a --$option hf:a/b
-    expect 3 'guide: is not a file, as is needed here' "$run" "$base" -p a --$option guide
+    expect 3 'hf:a/b: is not a file, which is needed here: download it' "$run" "$base" -p a --$option hf:a/b
+    expect 3 'guide: is not a file, which is needed here' "$run" "$base" -p a --$option guide
 done
 expect 3 'draft-model: .*adapter_config.json: is the configuration of an adapter, not a model: use its directory with --lora' \
     "$run" "$base" -p a --draft-model "$at/a-peft/adapter_config.json"

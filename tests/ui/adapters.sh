@@ -41,9 +41,9 @@ err_has "lora: '1e30' is not a scale of .*a.gguf'"
 err_has '^1  scale 1  '
 
 printf '/lora add hf:a/b\n/control-vector add F\n/draft-model guide\n' | chat_lines 1 "$base" --no-save
-err_has 'hf:a/b: is not a file, as is needed here'
-err_has "control-vector: there is no file 'add F': its name comes without 'add'"
-err_has 'guide: is not a file, as is needed here'
+err_has 'hf:a/b: is not a file, which is needed here'
+err_has "control-vector: there is no file 'add F': give its name without 'add'"
+err_has 'guide: is not a file, which is needed here'
 
 # What cannot be used is refused at once, and only that.
 printf '/lora add nofile\n/lora add %s\n/lora\n' "$base" | chat_lines 1 "$base" --no-save

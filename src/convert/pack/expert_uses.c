@@ -44,7 +44,7 @@ static int read_facts(const Reader *r, const char *p) {
     if (experts == NULL) return QSF_OK;
     experts += strlen(" experts ");
     if (!number(&experts, &v)) return wrong(r, "expected the number of experts");
-    return v == r->u->n_experts ? QSF_OK : wrong(r, "another model: it has another number of experts");
+    return v == r->u->n_experts ? QSF_OK : wrong(r, "another model: it has a different number of experts");
 }
 
 static int read_token(const Reader *r, const char *p) {

@@ -37,8 +37,7 @@ static int read_shape(const Maker *k, const QsfHfPiece *p, uint32_t *n_dims, uin
     for (uint32_t i = 0; i < t->n_dims && i < 4; i++) {
         if (t->shape[i] == 0) return bad(k, p, "has a dimension of size 0");
         const bool middle = i > 0 && i + 1 < t->n_dims && t->shape[i] == 1 && t->n_dims > p->row->n_dims;
-        if (packed && i == 3 && t->shape[i] != 16)
-            return bad(k, p, "has blocks of another size than 16 bytes");
+        if (packed && i == 3 && t->shape[i] != 16) return bad(k, p, "has blocks that are not of 16 bytes");
         if (middle || (packed && i == 3)) continue;
         if (*n_dims < 3) shape[*n_dims] = t->shape[i];
         ++*n_dims;
@@ -144,7 +143,7 @@ static int cut_source(Maker *k, const QsfHfPiece *p, const QsfRowMap *map, uint6
     uint64_t rows;
     if (k->n > 1 || d->kind != QSF_DERIVE_TRANSPOSE || map->cut_used == 0 || map->cut_used > map->cut_rows ||
         !qsf_mul_u64(map->cuts, map->cut_rows, &rows) || rows != d->src_rows)
-        return bad(k, p, "has another number of rows than its heads (config.json) make");
+        return bad(k, p, "has a different number of rows than its heads (config.json) make");
     d->src_rows = map->cut_used;
     d->src_step = map->cut_rows;
     *n = map->cuts * d->src_cols;

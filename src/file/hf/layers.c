@@ -137,8 +137,9 @@ static int check_limits(const QsfHfModel *m) {
     const QsfJson *v = qsf_hf_member(m->text, key);
     if (v == NULL) return QSF_OK;
     const double low = qsf_json_real(qsf_json_at(v, 0), 1), high = qsf_json_real(qsf_json_at(v, 1), 0);
-    return low <= 0 && high >= 1e30 ? QSF_OK
-                                    : qsf_hf_bad(m, key, "is not from 0 to infinity, which is not supported");
+    return low <= 0 && high >= 1e30
+               ? QSF_OK
+               : qsf_hf_bad(m, key, "is not unlimited (0 to infinity), which is not supported");
 }
 
 /* Heads of Mamba-2, of the same size. */

@@ -52,7 +52,7 @@ static int check_settings(const Peft *p) {
                *bias = qsf_json_string(qsf_json_get(p->m.root, "bias"), NULL),
                *init = qsf_json_string(qsf_json_get(p->m.root, "init_lora_weights"), NULL);
     if (type == NULL || strcmp(type, "LORA") != 0)
-        return bad(p, "peft_type", "is not LORA, which alone is supported");
+        return bad(p, "peft_type", "is not LORA, the only type that is supported");
     if (!is_of(qsf_json_get(p->m.root, "bias"), QSF_JSON_STRING) ||
         (bias != NULL && strcmp(bias, "none") != 0))
         return bad(p, "bias", "is not none, which is not supported");
@@ -177,7 +177,7 @@ static int place_rows(Peft *p, const QsfHfName *row, const QsfStTensor *t, QsfTe
     if (rc != QSF_OK)
         return qsf_err_prefix(m->err, "%s: tensor '%.*s'", m->s->files[0].path, QSF_HF_SHOWN, t->name);
     if (map.cuts > 0 || map.pad > 0 || !qsf_row_map_ok(&map, n, t->shape[0]))
-        return bad_tensor(p, t, "has another number of rows than the model");
+        return bad_tensor(p, t, "has a different number of rows than the model");
     QsfDerivedPart *part = qsf_source_alloc(m->s, 1, sizeof *part, m->err);
     QsfRowMap *kept = part != NULL ? qsf_source_alloc(m->s, 1, sizeof *kept, m->err) : NULL;
     if (kept == NULL) return m->err->code;

@@ -100,7 +100,7 @@ static int set_blocks(const QsfHfModel *m, const QsfHfPiece *p, const Found *f, 
     }
     if (block_r == 0 || block_c == 0 || block_r > UINT32_MAX || block_c > UINT32_MAX ||
         n != (rows + block_r - 1) / block_r * ((cols + block_c - 1) / block_c) * matrices)
-        return bad_scales(m, f, "has another number of scales than the weights have blocks");
+        return bad_scales(m, f, "has a different number of scales than the weights have blocks");
     *f8 = (QsfF8Scales){ .rows = rows, .codes = p->t->dtype, .dtype = t->dtype };
     f8->cols = (uint32_t)((cols + block_c - 1) / block_c);
     f8->block_r = (uint32_t)block_r;

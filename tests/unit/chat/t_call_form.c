@@ -357,7 +357,7 @@ static void unknown(const char *source) {
     QsfErr e = { 0 };
     qsf_think_rig_open(&r, source, no_tokens);
     assert_int_equal(qsf_call_form_find(&f, r.tmpl, &e), QSF_E_USAGE);
-    qsf_test_expect_err(&e, QSF_E_USAGE, "to which answers cannot be held");
+    qsf_test_expect_err(&e, QSF_E_USAGE, "in a form that a grammar cannot enforce");
     qsf_think_rig_close(&r);
 }
 

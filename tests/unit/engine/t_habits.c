@@ -95,7 +95,7 @@ static void test_refused(void **state) {
     refuse(0, 1, BYTES, true, "is not a file of habits");
     refuse(0, 0, 10, true, "is not a file of habits");
     refuse(0, 0, 0, true, "is not a file of habits");
-    refuse(8, 2, BYTES, true, "is of another version");
+    refuse(8, 2, BYTES, true, "is of another format version");
     refuse(12, 1, BYTES, true, "is of another model"); /* another number of experts */
     refuse(14, 255, BYTES, true, "is of another model");
     refuse(16, 1, BYTES, true, "is of another model");

@@ -170,7 +170,7 @@ static void an_answer_is_evaluated_again(void **state) {
     s = branch(w, 0, rows[0].id);
     assert_int_equal(s->end.type, QSF_EVENT_DONE);
     s = score(w, "a<x>b", 5); /* the vocabulary puts a space after <x> */
-    assert_string_equal(s->end_text, "the tokens of this answer cannot be told from its text");
+    assert_string_equal(s->end_text, "the tokens of this answer cannot be determined from its text");
     assert_int_equal(known(w), 0);
     done(w);
     w = tiny(0);
@@ -222,7 +222,7 @@ static void known_again(QSFWorker *w, const QSFRequest *r) {
     ids[0] = 0;
     assert_string_equal(
         score_tokens(w, "another text, much longer than that of these tokens", ids, 1)->end_text,
-        "the tokens of this answer cannot be told from its text");
+        "the tokens of this answer cannot be determined from its text");
 }
 
 /* Of answers whose text has other tokens: cut anywhere, ended by a stop string, with hidden tokens. */

@@ -153,10 +153,10 @@ static void test_bad_scales(void **state) {
     (void)state;
     add_llama();
     add_f8("model.layers.0.mlp.up_proj.weight", 160, shape, 2, 8);
-    expect_refused(FP8 ",\"weight_block_size\":[64,32]}}", "another number of scales");
+    expect_refused(FP8 ",\"weight_block_size\":[64,32]}}", "a different number of scales");
     add_llama();
     add_f8("model.layers.0.mlp.up_proj.weight", 160, shape, 2, 8);
-    expect_refused(FP8 "}}", "another number of scales");
+    expect_refused(FP8 "}}", "a different number of scales");
     add_llama();
     expect_refused(FP8 ",\"weight_block_size\":[64]}}", "'weight_block_size' is not a list of two sizes");
     add_llama();

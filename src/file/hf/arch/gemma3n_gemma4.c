@@ -158,7 +158,7 @@ static int check_3n(const QsfHfModel *m) {
     int rc = qsf_hf_layers_check(m);
     if (rc == QSF_OK) rc = qsf_hf_real(m, m->text, "num_kv_shared_layers", 15, 0, 1e5, &shared);
     if (rc == QSF_OK && (uint32_t)shared != (m->n_layers > OWN_3N ? m->n_layers - OWN_3N : 0))
-        rc = qsf_hf_bad(m, "num_kv_shared_layers", "is not the number of layers from the 21st on");
+        rc = qsf_hf_bad(m, "num_kv_shared_layers", "is not the number of layers after the first 20");
     for (uint32_t i = 0; rc == QSF_OK && list != NULL && i < m->n_layers; i++) {
         const double v = qsf_json_real(qsf_json_type(list) == QSF_JSON_ARRAY ? qsf_json_at(list, i) : list,
                                        (double)NAN);

@@ -403,6 +403,9 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     at_busy = at_llama_loading = at_429
 
+    def at_429_late(self):
+        return self.error(429, "Rate limit reached", Retry_After="50")
+
     def at_500(self):
         self.send(500, "<html><head><title>Bad\x1b[31m Gateway</title></head><body>no</body></html>",
                   "text/html")

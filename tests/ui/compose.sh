@@ -28,7 +28,8 @@ keys thought
 see '^  thought$'
 keys C-o
 wait_for [ -s "$work/given" ] || fail "the editor was not started"
-[ "$(tm display-message -p -t t '#{alternate_on}')" = 0 ] || fail "the editor does not have the terminal"
+given_away() { [ "$(tm display-message -p -t t '#{alternate_on}')" = 0 ]; }
+wait_for given_away || fail "the editor does not have the terminal"
 wait_for saved || fail "the answer does not go on while the editor is open"
 : >"$work/go"
 see '^> from$'

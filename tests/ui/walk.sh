@@ -47,8 +47,9 @@ see_gone 'token 2 of'
 not_see '#4'
 keys '/probs' Enter
 see 'marked by probability'
-tm capture-pane -e -p -t t | grep -q '\[32mHello' || fail "likely tokens are not green"
-tm capture-pane -e -p -t t | grep -q '\[1m.\[31m' || fail "the chosen token is not red"
+styled() { tm capture-pane -e -p -t t | grep -q "$1"; }
+wait_for styled '\[32mHello' || fail "likely tokens are not green"
+wait_for styled '\[1m.\[31m' || fail "the chosen token is not red"
 # The tokens of a version that was replaced are known, too.
 keys '/probs off' Enter M-Left
 see 'version 1/2'

@@ -56,8 +56,9 @@ find include src ui get serve kernels/*.h kernels/ref -name '*.h' -exec grep -L 
 compile_alone c "$CC" -std=c11
 
 # shellcheck disable=SC2046,SC2086
-$CC -std=c11 -D_GNU_SOURCE $warn $config_h -I. -Iinclude $(config LIB_CFLAGS) $(config UI_CFLAGS) -fsyntax-only \
-    tests/fuzz/fuzz_*.c >"$work/out" 2>&1 || { head -n 40 "$work/out"; fail "fuzz targets do not compile"; }
+$CC -std=c11 -D_GNU_SOURCE $warn $config_h -I. -Iinclude $(config LIB_CFLAGS) $(config UI_CFLAGS) \
+    -fsyntax-only tests/fuzz/fuzz_*.c >"$work/out" 2>&1 ||
+    { head -n 40 "$work/out"; fail "fuzz targets do not compile"; }
 
 cxx=''
 for c in "$(config CC | sed 's/gcc/g++/; s/clang/clang++/; s/^cc$/c++/')" g++ clang++ c++; do

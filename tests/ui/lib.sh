@@ -30,7 +30,7 @@ close_windows() {
     done)
     tmux -L "$socket" kill-server 2>/dev/null
     for p in $programs; do
-        tries=50
+        tries=600
         while kill -0 "$p" 2>/dev/null && [ $tries -gt 0 ]; do
             sleep 0.1
             tries=$((tries - 1))

@@ -8,6 +8,7 @@
 
 #include "qsf_log.h"
 #include "serve/calls.h"
+#include "serve/responses.h"
 #include "src/base/clock.h"
 #include "src/base/err.h"
 #include "src/base/plural.h"
@@ -35,6 +36,7 @@ static void fail_at(ServeAnswer *a, int status, const char *code, const char *pa
     lock(a);
     serve_error_set(&a->job->error, status, code, param, "%s",
                     qsf_strbuf_ok(&text) ? qsf_strbuf_str(&text) : "out of memory");
+    if (a->job->head.responses) serve_responses_rename(&a->job->error);
     finish(a);
     unlock(a);
     qsf_strbuf_free(&text);
@@ -232,6 +234,7 @@ static const char *field_of(const ServeRequest *r, const char *message, size_t *
                                            { "tools", "tools" },
                                            { "tool_calls", "messages" } };
     static const char grammar[] = "the grammar";
+    static const char *const forms[QSF_GRAMMAR_N] = { NULL, "grammar", "response_format", "regex", "only" };
     const size_t n = strcspn(message, ":");
     *named = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -239,8 +242,7 @@ static const char *field_of(const ServeRequest *r, const char *message, size_t *
     if (!r->chat && strcmp(message, "the prompt is empty") == 0) return "prompt";
     const bool given = r->grammar_kind != QSF_GRAMMAR_NONE && n == sizeof grammar - 1 &&
                        memcmp(message, grammar, n) == 0;
-    const char *field = given ? (r->grammar_kind == QSF_GRAMMAR_SCHEMA ? "response_format" : "grammar")
-                              : serve_field_of_setting(message, n);
+    const char *field = given ? forms[r->grammar_kind] : serve_field_of_setting(message, n);
     if (field != NULL && message[n] == ':') *named = n;
     return field;
 }

@@ -259,7 +259,7 @@ static bool read_prompt(ServeReader *rd, const Field *f) {
 /* Only one field may give the form of the answer. */
 static bool take_grammar(ServeReader *rd, uint8_t kind, const char *text, size_t len) {
     if (rd->r->grammar_kind != QSF_GRAMMAR_NONE)
-        return serve_reader_fail(rd, "grammar, regex and response_format cannot be combined");
+        return serve_reader_fail(rd, "grammar, regex, only and response_format cannot be combined");
     rd->r->grammar_kind = kind;
     rd->r->grammar = text;
     rd->r->grammar_len = len;
@@ -276,6 +276,16 @@ static bool read_regex(ServeReader *rd, const Field *f) {
     ServeSlice s;
     (void)f;
     return serve_reader_string(rd, &s) && take_grammar(rd, QSF_GRAMMAR_REGEX, s.text, s.len);
+}
+
+/* As the option: after a blank there may be a second expression. The engine expects a newline there. */
+static bool read_only(ServeReader *rd, const Field *f) {
+    ServeSlice s;
+    (void)f;
+    if (!serve_reader_string(rd, &s)) return false;
+    char *blank = memchr(s.text, ' ', s.len);
+    if (blank != NULL) *blank = '\n';
+    return take_grammar(rd, QSF_GRAMMAR_WORDS, s.text, s.len);
 }
 
 /* {"name": ..., "schema": {...}, "strict": ...}; answers always match. */
@@ -375,6 +385,7 @@ static const Field fields[] = {
     { .name = "response_format", .read = read_format },
     { .name = "grammar", .read = read_grammar },
     { .name = "regex", .read = read_regex },
+    { .name = "only", .read = read_only },
     { .name = "tools", .read = read_tools, .only_chat = true },
     { .name = "tool_choice", .read = read_tool_choice, .only_chat = true },
     { .name = "parallel_tool_calls", .read = read_parallel, .only_chat = true },

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "serve/control.h"
+#include "serve/responses.h"
 #include "serve/route.h"
 #include "serve/server.h"
 #include "src/base/clock.h"
@@ -226,13 +227,17 @@ static ServeJob *make_job(ServeHttp *h, Exchange *x) {
     ServeServer *s = h->s;
     ServeRequest r;
     ServeJob *job = NULL;
-    bool ok = serve_request_parse(&r, x->route.target == SERVE_CHAT,
+    const bool responses = x->route.target == SERVE_RESPONSE;
+    if (responses && !serve_responses_replace(&x->body, &x->len, &x->cap, &s->memory, &s->lock, &x->error))
+        return NULL;
+    bool ok = serve_request_parse(&r, responses || x->route.target == SERVE_CHAT,
                                   x->body != NULL ? x->body : (char[1]){ 0 }, x->len, &s->settings,
                                   &x->error);
     if (ok && !is_model(s, r.model))
         ok = serve_error_set(&x->error, 404, "model_not_found", "model",
                              "the model '%.100s' does not exist; this server has '%.100s'", r.model,
                              s->model.id);
+    if (!ok && responses) serve_responses_rename(&x->error);
     lock(h);
     const uint64_t held = serve_request_held(&r);
     if (ok && !serve_memory_take(&s->memory, held))
@@ -251,20 +256,15 @@ static ServeJob *make_job(ServeHttp *h, Exchange *x) {
     return job;
 }
 
-static void fill_head(ServeHttp *h, Exchange *x, ServeJob *job) {
-    h->rng = h->rng * 0x5851f42d4c957f2du + 0x14057b7ef767814fu; /* Knuth, MMIX: only different, not secret */
-    job->lock = &h->s->lock;
-    job->head = (ServeHead){
-        .chat = x->route.target == SERVE_CHAT, .id = h->rng, .created = time(NULL), .model = h->s->model.id
-    };
-}
-
 /* Puts the request into the queue, and lets the connection sleep until there is an answer. */
 static enum MHD_Result enqueue(ServeHttp *h, Exchange *x, struct MHD_Connection *c) {
     ServeServer *s = h->s;
     ServeJob *job = make_job(h, x);
     if (job == NULL) return send_error(h, x, c);
-    fill_head(h, x, job);
+    h->rng = h->rng * 0x5851f42d4c957f2du + 0x14057b7ef767814fu; /* Knuth, MMIX: only different, not secret */
+    job->lock = &h->s->lock;
+    serve_job_name(job, h->rng, h->s->model.id, x->route.target != SERVE_COMPLETION,
+                   x->route.target == SERVE_RESPONSE);
     lock(h);
     x->job = job;
     job->connection = c;
@@ -372,7 +372,8 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *p
     if (x->error.status != 0) return send_error(h, x, c);
     switch (x->route.target) {
     case SERVE_CHAT:
-    case SERVE_COMPLETION: return enqueue(h, x, c);
+    case SERVE_COMPLETION:
+    case SERVE_RESPONSE: return enqueue(h, x, c);
     case SERVE_CONTROL: return control(h, x, c);
     case SERVE_MODEL:
     case SERVE_MODELS: return send_models(h, x, c);

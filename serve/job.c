@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "serve/responses.h"
 #include "src/base/clock.h"
 #include "src/base/utf8.h"
 
@@ -21,6 +23,18 @@ ServeJob *serve_job_new(const ServeRequest *r, char *body, uint64_t body_bytes, 
     job->body_bytes = job->held = body_bytes;
     job->arrived_ns = qsf_now_ns();
     return job;
+}
+
+void serve_job_name(ServeJob *job, uint64_t id, const char *model, bool chat, bool responses) {
+    const ServeRequest *r = &job->request;
+    job->head = (ServeHead){ .chat = chat,
+                             .responses = responses,
+                             .tool_choice = r->call != NULL ? "required"
+                                            : r->no_tools   ? "none"
+                                                            : "auto",
+                             .id = id,
+                             .created = time(NULL),
+                             .model = model };
 }
 
 static size_t texts(const ServeJob *job) {
@@ -69,8 +83,7 @@ static size_t whole(const QsfStrbuf *b, size_t from, size_t max) {
     return left <= max ? left : max - qsf_utf8_incomplete_tail(b->data + from, max);
 }
 
-/* What was not sent yet; false: nothing. */
-static bool take_more(ServeJob *job, ServeText *t, ServePiece logprobs[SERVE_LOGPROBS]) {
+bool serve_job_take(ServeJob *job, ServeText *t, ServePiece logprobs[SERVE_LOGPROBS]) {
     const size_t left = job->shown - job->sent_text,
                  thought = whole(&job->plain, job->sent_plain, CHUNK_TEXT);
     const size_t len = whole(&job->text, job->sent_text, left < CHUNK_TEXT ? left : CHUNK_TEXT);
@@ -123,7 +136,11 @@ static void refill(ServeJob *job) {
     ServeText t;
     qsf_strbuf_clear(&job->out);
     job->out_at = 0;
-    if (take_more(job, &t, logprobs)) {
+    if (job->head.responses) {
+        serve_responses_next(job);
+        return;
+    }
+    if (serve_job_take(job, &t, logprobs)) {
         serve_reply_chunk(&job->out, &job->head, &t, !job->begun);
         job->begun = true;
     } else if (job->state == SERVE_ENDED && !job->finished) {
@@ -139,6 +156,7 @@ static void refill(ServeJob *job) {
 long serve_job_read(ServeJob *job, char *dst, size_t max) {
     if (job->out_at == job->out.len) refill(job);
     if (!qsf_strbuf_ok(&job->out)) return -1;
+    if (job->head.responses && !serve_job_charge(job)) return -1; /* its events repeat texts */
     size_t n = job->out.len - job->out_at;
     if (n == 0) return job->finished ? -1 : 0;
     if (n > max) n = max;
@@ -152,6 +170,10 @@ void serve_job_whole(const ServeJob *job, QsfStrbuf *b) {
     ServeText t = { .calls = { job->calls.data, job->calls.len } };
     if (job->error.status != 0) {
         serve_reply_error(b, &job->error);
+        return;
+    }
+    if (job->head.responses) {
+        serve_responses_whole(job, b);
         return;
     }
     if (job->shown > 0 || job->calls.len == 0) t.text = qsf_strbuf_str(&job->text);

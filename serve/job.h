@@ -12,6 +12,21 @@
 
 typedef enum ServeState { SERVE_QUEUED, SERVE_RUNNING, SERVE_ENDED } ServeState;
 
+/* Where the events of /v1/responses are. */
+enum {
+    SERVE_STAGE_BEGUN,
+    SERVE_STAGE_REASONING, /* its item is open */
+    SERVE_STAGE_BETWEEN,
+    SERVE_STAGE_TEXT, /* that of the message is */
+    SERVE_STAGE_CALLS
+};
+typedef struct ServeEvents {
+    uint8_t stage;   /* SERVE_STAGE_* */
+    uint32_t number; /* of the next event */
+    uint32_t item;   /* the one that is open, or the next one */
+    uint32_t call;   /* the next one */
+} ServeEvents;
+
 typedef struct ServeJob ServeJob;
 struct ServeJob {
     ServeJob *next; /* in the queue */
@@ -43,6 +58,7 @@ struct ServeJob {
     uint32_t sent_done;           /* of a prompt that is read, as it was put into out */
     size_t sent_logprobs[SERVE_LOGPROBS];
     bool begun, finished; /* the first chunk was, and the last one */
+    ServeEvents events;   /* of /v1/responses */
 
     pthread_mutex_t *lock; /* of the server */
     ServeMemory *memory;
@@ -52,6 +68,8 @@ struct ServeJob {
 /* Makes a job of a request. It owns body and the body_bytes that the caller has charged to memory for both.
  * NULL without memory: the caller keeps them. The caller has the only reference. No lock is needed. */
 ServeJob *serve_job_new(const ServeRequest *r, char *body, uint64_t body_bytes, ServeMemory *memory);
+/* Says how its answer is called, and in which form it is (ServeHead). */
+void serve_job_name(ServeJob *job, uint64_t id, const char *model, bool chat, bool responses);
 /* Gives up a reference; the last one frees the job. */
 void serve_job_release(ServeJob *job);
 /* Charges what the texts take now; false: the limit is reached. */
@@ -61,6 +79,8 @@ void serve_job_drop_body(ServeJob *job);
 
 /* Is there something to send, or nothing more to come? */
 bool serve_job_ready(const ServeJob *job);
+/* Takes what was not sent yet, as far as it fits in an event; false: nothing. */
+bool serve_job_take(ServeJob *job, ServeText *t, ServePiece logprobs[SERVE_LOGPROBS]);
 /* Writes the next bytes of a stream to dst (max): their number, 0 = none yet, -1 = that was all, or memory
  * ran out. */
 long serve_job_read(ServeJob *job, char *dst, size_t max);

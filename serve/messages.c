@@ -25,7 +25,8 @@ static void set_where(ServeReader *rd, const Draft *d, const char *member) {
 static bool read_type(ServeReader *rd, bool *ok) {
     ServeSlice s;
     if (!serve_reader_raw(rd, &s)) return false;
-    *ok = serve_slice_is(&s, "\"text\"") || serve_slice_is(&s, "\"input_text\"");
+    *ok = serve_slice_is(&s, "\"text\"") || serve_slice_is(&s, "\"input_text\"") ||
+          serve_slice_is(&s, "\"output_text\"");
     if (*ok) return true;
     return serve_reader_fail(rd, "parts of the type %.*s are not supported, only text",
                              (int)(s.len < 40 ? s.len : 40), s.text);

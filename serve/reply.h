@@ -42,7 +42,9 @@ void serve_reply_models(QsfStrbuf *b, const ServeModel *m);
 
 /* What all parts of an answer have in common. */
 typedef struct ServeHead {
-    bool chat; /* /v1/chat/completions, not /v1/completions */
+    bool chat;               /* messages, not /v1/completions */
+    bool responses;          /* of these, /v1/responses */
+    const char *tool_choice; /* static: "auto", "none" or "required" */
     uint64_t id;
     int64_t created;
     const char *model;

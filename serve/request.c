@@ -33,10 +33,10 @@ static bool check(ServeReader *rd) {
     if (r->call != NULL && r->continue_last)
         return serve_error_set(rd->error, 400, NULL, "tool_choice",
                                "an answer that is continued cannot be made to call a tool");
-    const bool free_form = r->grammar_kind == QSF_GRAMMAR_GBNF || r->grammar_kind == QSF_GRAMMAR_REGEX;
+    const bool free_form = r->grammar_kind != QSF_GRAMMAR_NONE && r->grammar_kind != QSF_GRAMMAR_SCHEMA;
     if (r->tools != NULL && free_form && !r->no_tools)
         return serve_error_set(rd->error, 400, NULL, "tools",
-                               "tools cannot be combined with grammar or regex");
+                               "tools cannot be combined with grammar, regex or only");
     if (qsf_settings_check(&r->settings, err, sizeof err) != 0)
         return serve_error_set(rd->error, 400, NULL, NULL, "%s", err);
     return true;

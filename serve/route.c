@@ -19,6 +19,7 @@ static const struct {
     { "/v1/models/", SERVE_MODEL, true, false, false },
     { "/v1/chat/completions", SERVE_CHAT, false, true, false },
     { "/v1/completions", SERVE_COMPLETION, false, true, false },
+    { "/v1/responses", SERVE_RESPONSE, false, true, false },
     { "/v1/chat/completions/control", SERVE_CONTROL, false, true, false },
 };
 #define ROUTES (sizeof routes / sizeof *routes)

@@ -14,6 +14,7 @@ typedef enum ServeTarget {
     SERVE_MODEL, /* one of them; ServeRoute.rest is its name */
     SERVE_CHAT,
     SERVE_COMPLETION,
+    SERVE_RESPONSE,
     SERVE_CONTROL,
     SERVE_PREFLIGHT, /* a browser asks whether a page may ask */
     SERVE_TARGETS

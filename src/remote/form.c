@@ -22,7 +22,8 @@ const char *qsf_form_name(unsigned kind) {
 bool qsf_form_known(unsigned kind, QsfRemoteServer server) {
     static const unsigned servers[QSF_GRAMMAR_N] = { [QSF_GRAMMAR_GBNF] = LLAMA | VLLM | QSF,
                                                      [QSF_GRAMMAR_SCHEMA] = QSF_ON_EVERY,
-                                                     [QSF_GRAMMAR_REGEX] = VLLM | QSF };
+                                                     [QSF_GRAMMAR_REGEX] = VLLM | QSF,
+                                                     [QSF_GRAMMAR_WORDS] = QSF };
     return kind < QSF_GRAMMAR_N && (servers[kind] & (1u << server)) != 0;
 }
 
@@ -101,7 +102,8 @@ int qsf_form_put(const QsfFieldInput *in, QsfStrbuf *b, QsfErr *err) {
         put_any_json(in->server, b);
         return QSF_OK;
     }
-    if (kind == QSF_GRAMMAR_REGEX) return put_text(in, kind, p->grammar, strlen(p->grammar), b, err);
+    if (kind == QSF_GRAMMAR_REGEX || kind == QSF_GRAMMAR_WORDS)
+        return put_text(in, kind, p->grammar, strlen(p->grammar), b, err);
     QsfStrbuf text = QSF_STRBUF_INIT;
     int rc = read_file(p->grammar, &text, err);
     if (rc == QSF_OK) rc = put_text(in, kind, qsf_strbuf_str(&text), text.len, b, err);

@@ -7,6 +7,7 @@
 
 #include "serve/calls.h"
 #include "serve/request.h"
+#include "serve/responses.h"
 #include "src/base/json.h"
 #include "src/base/utf8.h"
 
@@ -60,7 +61,23 @@ static void check_calls(const char *bytes, size_t all) {
     qsf_strbuf_free(&list);
 }
 
+/* What is made of a request of /v1/responses fits in the memory that is charged for it. */
+static void check_responses(const uint8_t *data, size_t size) {
+    QsfStrbuf out = QSF_STRBUF_INIT;
+    ServeError e = { 0 };
+    char *body = malloc(size > 0 ? size : 1);
+    if (body == NULL) abort();
+    if (size > 0) memcpy(body, data, size);
+    const bool ok = serve_responses_translate(body, size, &out, &e);
+    if (ok != (e.status == 0) || (!ok && e.status != 400)) abort();
+    if (out.len > serve_responses_room(size)) abort();
+    if (ok) check_request(true, (const uint8_t *)qsf_strbuf_str(&out), out.len);
+    qsf_strbuf_free(&out);
+    free(body);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    check_responses(data, size);
     check_request(true, data, size);
     check_request(false, data, size);
     check_calls((const char *)data, size);

@@ -55,6 +55,10 @@ def test_same_as_run(s):
         check(got["usage"]["prompt_tokens"] == want["prompt_tokens"], "prompt tokens", i)
         events = s.stream({"messages": [{"role": "user", "content": QUESTION}], "max_tokens": 60, **more})
         check(text_of(events) == want["text"], "another answer as a stream:", more)
+    for only in ("[bw]\\w*", "[bw]\\w* the|a"):
+        want = run("-n", "12", "-p", QUESTION, "--seed", "3", "--only", only)
+        _, got, _ = s.chat(QUESTION, max_tokens=12, seed=3, only=only)
+        check(content(got) == want["text"], "not the answer of qsf-run:", only, content(got), want["text"])
     want = run("--template", "raw", "--temperature", "0", "-n", "24", "-p", "The temperature")
     body = {"prompt": "The temperature", "temperature": 0, "max_tokens": 24}
     _, got, _ = s.ask("/v1/completions", body)
@@ -219,6 +223,8 @@ def test_errors(s):
     named = [(b"", "empty", None), (json.dumps({"messages": [message]}).encode("utf-16"), "UTF-8", None),
              (b'{"a\\u0000": 1}', "NUL", None), ({"messages": [message], "temperature": 9}, "temperature: takes", "temperature"),
              ({"messages": [message], "grammar": "root ::= ("}, "grammar: line 1", "grammar"),
+             ({"messages": [message], "regex": "("}, "regex: ", "regex"), ({"messages": [message], "only": "("}, "only: ", "only"),
+             ({"messages": [message], "only": "a", "regex": "a"}, "cannot be combined", "regex"),
              ({"messages": [message], "response_format": {"type": "json_schema", "json_schema": {"schema": {"not": {}}}}},
               "response_format: #/not", "response_format"),
              ({"messages": [message], "logit_bias": {"99999": 1}}, "logit_bias: there is no token", "logit_bias"),
@@ -252,6 +258,51 @@ def test_errors(s):
     status, got, _ = s.ask("/v1/chat/completions", b'{"messages": ' + b"[" * 500 + b"]" * 500 + b"}")
     check(status == 400, "nested arrays", got)
     check(s.chat("\0\x01\u202e\U0001f600 \ud83d"[:-1])[0] == 200, "control characters are text")
+
+
+def named_events(s, body):
+    """The events of /v1/responses: their names are their types, and they are numbered."""
+    _, text, _ = s.ask("/v1/responses", {**body, "stream": True})
+    events = []
+    for i, e in enumerate(text.split("\n\n")[:-1]):
+        name, data = e.split("\n")
+        events.append(json.loads(data[6:]))
+        check(name == "event: " + events[-1]["type"] and events[-1]["sequence_number"] == i, "an event", e)
+    return events
+
+
+def test_responses(s):
+    """The same answers in the form of OpenAI's other interface."""
+    for more in ({"temperature": 0}, {"seed": 5, "top_k": 30, "max_output_tokens": 9}):
+        chat = {("max_tokens" if k == "max_output_tokens" else k): v for k, v in more.items()}
+        _, want, _ = s.chat([{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}], **chat)
+        status, got, _ = s.ask("/v1/responses", {"instructions": "Be brief.", "input": QUESTION, **more})
+        message = got["output"][0]
+        check(status == 200 and got["object"] == "response" and message["content"][0]["text"] == content(want),
+              "a response", got, want)
+        check(got["status"] == ("incomplete" if "seed" in more else "completed") and
+              got["usage"]["output_tokens"] == want["usage"]["completion_tokens"], "the end of a response", got)
+        events = named_events(s, {"instructions": "Be brief.", "input": QUESTION, **more})
+        deltas = "".join(e["delta"] for e in events if e["type"] == "response.output_text.delta")
+        check(deltas == content(want) and events[-1]["response"]["output"][0]["content"] == message["content"],
+              "events of a response", events)
+    asked = {"input": QUESTION, "temperature": 0, "max_output_tokens": 4, "top_logprobs": 2}
+    _, got, _ = s.ask("/v1/responses", asked)
+    rows = got["output"][0]["content"][0]["logprobs"]
+    check(0 < len(rows) <= 4 and all(len(r["top_logprobs"]) == 2 for r in rows), "logprobs of a response", got)
+    streamed = [r for e in named_events(s, asked) if e["type"] == "response.output_text.delta" for r in e["logprobs"]]
+    check(streamed == rows, "logprobs of events", streamed)
+    for body, param, word in (({}, "input", "missing"), ({"input": "x", "temperature": 9}, "temperature", "takes"),
+                              ({"input": "x", "max_output_tokens": -1}, "max_output_tokens", "whole number"),
+                              ({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}, "input.content", "text"),
+                              ({"input": "x", "text": {"format": {"type": "json_schema", "name": "n", "schema": {"not": {}}}}},
+                               "text.format", "text.format: #/not"),
+                              ({"input": "word " * 3000}, None, "context"),
+                              ({"input": "x", "previous_response_id": "resp_1"}, "previous_response_id", "keeps no responses")):
+        status, got, _ = s.ask("/v1/responses", body)
+        check(status == 400 and got["error"]["param"] == param and word in got["error"]["message"], "not refused", body, got)
+    check(s.ask("/v1/responses/resp_1")[0] == 404 and s.ask("/v1/responses")[0] == 405, "responses that are not kept")
+    check(s.forgets(), "memory of requests", s.metric("text_bytes"))
 
 
 def test_text_is_text(s):
@@ -442,7 +493,8 @@ for form in FORMS.items():
 test_thought()
 test_unknown_form()
 s = Server("guide")
-for test in (test_forms, test_same_as_run, test_stream, test_fields, test_errors, test_text_is_text):
+for test in (test_forms, test_same_as_run, test_stream, test_fields, test_responses, test_errors,
+             test_text_is_text):
     test(s)
 check(s.stop() == 143, "SIGTERM: exit status")
 finish()

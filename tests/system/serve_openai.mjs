@@ -44,6 +44,23 @@ await assert.rejects(client.chat.completions.create({ model: "other", messages }
 await assert.rejects(client.chat.completions.create({ model: "guide", messages, n: 2 }),
     (e) => e instanceof OpenAI.BadRequestError && e.param === "n");
 
+// ---- responses: the same answers
+const input = messages[0].content;
+const response = await client.responses.create({ model: "guide", input, temperature: 0 });
+assert.equal(response.output_text, text);
+assert.equal(response.status, "completed");
+let events = "";
+for await (const e of await client.responses.create({ model: "guide", input, temperature: 0, stream: true }))
+    if (e.type === "response.output_text.delta") events += e.delta;
+assert.equal(events, text);
+assert.equal((await client.responses.stream({ model: "guide", input, temperature: 0 }).finalResponse()).output_text, text);
+const formed = await client.responses.create({ model: "guide", input, text: { format: {
+    type: "json_schema", name: "n", schema, strict: true } } });
+assert.equal(typeof JSON.parse(formed.output_text).yes, "boolean");
+await assert.rejects(client.responses.create({ model: "guide", input, previous_response_id: "resp_1" }),
+    (e) => e instanceof OpenAI.BadRequestError && e.param === "previous_response_id");
+await assert.rejects(client.embeddings.create({ model: "guide", input }), OpenAI.NotFoundError);
+
 const controller = new AbortController();
 const aborted = await client.chat.completions.create(
     { model: "guide", messages, stream: true, ignore_eos: true, max_tokens: 900 }, { signal: controller.signal });
@@ -85,6 +102,16 @@ isCall(named.choices[0].message.tool_calls[0]);
 const after = await second.chat.completions.create({ ...asked, tool_choice: "none", max_tokens: 4, messages: [
     ...messages, message, { role: "tool", tool_call_id: message.tool_calls[0].id, content: "blue" }] });
 assert.ok(after.usage.completion_tokens > 0);
+
+const called = { model: "guide", input, tools: [{ type: "function", name: "look", parameters, strict: true }],
+    tool_choice: "required", parallel_tool_calls: false, seed: 1 };
+const itemIsCall = (item) => isCall({ function: { name: item.name, arguments: item.arguments } });
+const items = (await second.responses.create(called)).output;
+itemIsCall(items[0]);
+itemIsCall((await second.responses.stream(called).finalResponse()).output[0]);
+const next = await second.responses.create({ ...called, tool_choice: "none", max_output_tokens: 4, input: [
+    { role: "user", content: input }, ...items, { type: "function_call_output", call_id: items[0].call_id, output: "blue" }] });
+assert.ok(next.usage.output_tokens > 0 && next.output[0].type === "message");
 
 const stop = new AbortController();
 const leaving = await second.chat.completions.create(

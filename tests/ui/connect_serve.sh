@@ -54,6 +54,11 @@ echo 'Once upon a time' | chat_lines 0 -q -n 1 --temp 0 --connect "$plain" --log
 out_has '^e$'
 echo 'Once upon a time' | chat_lines 0 -q -n 9 --connect "$plain" --regex '[ab]{5,}'
 out_has '^[ab]{5,}$'
+# Words by rule: the same answer as here.
+echo 'Once upon a time' | chat_lines 0 -q -n 20 --seed 5 --only '[bw]\w* the|a' "$stories"
+mv "$work/out" "$work/here"
+echo 'Once upon a time' | chat_lines 0 -q -n 20 --seed 5 --only '[bw]\w* the|a' --connect "$plain"
+cmp "$work/here" "$work/out" || { cat "$work/here" "$work/out"; fail "another answer with --only"; }
 # The seed with which it wrote.
 echo 'Hello' | chat_lines 0 -n 5 --connect "$plain"
 err_has '^qsf-chat: seed [0-9]+$'

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "qsf_cli.h"
@@ -180,5 +181,6 @@ char *qsf_model_resolve(const char *name, const char *const *dirs, char *hint, s
         if (qsf_model_is_folder(name)) say_folder(name, hint, cap);
         return *hint != '\0' ? NULL : strdup(name);
     }
-    return look_up(name, dirs, hint, cap);
+    struct stat st; /* of a link to nothing, the message is that of the one who opens it */
+    return lstat(name, &st) == 0 ? strdup(name) : look_up(name, dirs, hint, cap);
 }

@@ -19,11 +19,20 @@ static const char *kind_of(mode_t mode) {
     return "a device";
 }
 
+/* Caches of models consist of links; their files may have been removed. */
+static int cannot_open(const char *path, int why, QsfErr *err) {
+    struct stat st;
+    if (why == ENOENT && lstat(path, &st) == 0)
+        return qsf_err_set(err, QSF_E_MODEL, "%s: cannot open: it is a link to a file that does not exist",
+                           path);
+    return qsf_err_set(err, QSF_E_MODEL, "%s: cannot open: %s", path, strerror(why));
+}
+
 int qsf_file_open(QsfFile *f, const char *path, QsfErr *err) {
     *f = (QsfFile){ .fd = -1 };
     /* O_NONBLOCK: opening a FIFO without a writer must not hang; it has no effect on regular files. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) return qsf_err_set(err, QSF_E_MODEL, "%s: cannot open: %s", path, strerror(errno));
+    if (fd < 0) return cannot_open(path, errno, err);
     struct stat st;
     if (fstat(fd, &st) != 0) {
         int e = errno;

@@ -210,9 +210,10 @@ static int check_part(const QsfSource *s, const QsfGgufPart *part, uint32_t i, u
     int rc = qsf_meta_table_u32(&part->meta, path, "split.no", UINT32_MAX, &no, err);
     if (rc == QSF_OK) rc = qsf_meta_table_u32(&part->meta, path, "split.count", UINT32_MAX, &count, err);
     if (rc == QSF_OK && (no != i || count != n))
-        rc = qsf_err_set(err, QSF_E_MODEL,
-                         "%s: should be part %u of %u, but its split.no is %d and split.count %d", path, i, n,
-                         (int)no, (int)count);
+        rc = qsf_err_set(
+            err, QSF_E_MODEL,
+            "%s: should be part %u of %u, but its split.no is %d, expected %u, and its split.count %d", path,
+            i + 1, n, (int)no, i, (int)count);
     return rc;
 }
 

@@ -329,8 +329,10 @@ static int refuse_kind(Reader *r, size_t begin, QsfErr *err) {
     for (size_t i = 0; rc == QSF_OK && i < OTHER_KINDS; i++)
         if (m[i].end > 0)
             return qsf_err_set(err, QSF_E_MODEL, "%s: is %s", r->d->s->files[0].path, other_kinds[i].is);
-    return rc == QSF_OK ? qsf_err_set(err, QSF_E_MODEL, "JSON: not a tokenizer.json: it has no \"model\"")
-                        : rc;
+    if (rc != QSF_OK) return rc;
+    return qsf_err_set(err, QSF_E_MODEL,
+                       "%s: is JSON, but neither a model nor a tokenizer.json (no \"model\")",
+                       r->d->s->files[0].path);
 }
 
 enum {

@@ -27,6 +27,11 @@ static void test_open_refusals(void **state) {
     qsf_file_open(&f, fifo, &e); /* it has no writer: must not hang */
     qsf_test_expect_err(&e, QSF_E_MODEL, "pipe");
     unlink(fifo);
+    qsf_err_clear(&e);
+    assert_int_equal(symlink("removed/blob", fifo), 0);
+    qsf_file_open(&f, fifo, &e);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "fifo: cannot open: it is a link to a file that does not exist");
+    unlink(fifo);
     qsf_file_close(&f);
 }
 

@@ -295,6 +295,9 @@ static void test_names(void **state) {
     means("", NULL, "the name of the model is empty");
     means("missing/zzz", NULL, "");
     means("zzz.GGUF", NULL, "");
+    assert_int_equal(symlink("removed", "rael.gguf"), 0);
+    means("rael.gguf", NULL, ""); /* a link to nothing is not a name that is wrong */
+    assert_int_equal(unlink("rael.gguf"), 0);
     means("folder", NULL, "this is a folder; name the model in it: inside.gguf");
     means("empty", NULL, "there are no models in this folder, and no tokenizer.json or tokenizer.model");
     assert_true(qsf_model_is_folder("folder"));

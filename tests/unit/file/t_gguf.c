@@ -369,7 +369,7 @@ static void test_split(void **state) {
     qsf_test_expect_err(&e, QSF_E_MODEL, "part 2 of 2");
     write_part(p2, 0, 2, 2, "b");
     assert_null(open_path(p1, &e));
-    qsf_test_expect_err(&e, QSF_E_MODEL, "split.no");
+    qsf_test_expect_err(&e, QSF_E_MODEL, "should be part 2 of 2, but its split.no is 0, expected 1");
     write_part(p2, 1, 2, 2, "a");
     assert_null(open_path(p1, &e));
     qsf_test_expect_err(&e, QSF_E_MODEL, "appears twice");

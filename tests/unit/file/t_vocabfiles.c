@@ -204,7 +204,7 @@ static void test_refused(void **state) {
     } cases[] = {
         /* clang-format off */
         { "{}", "no \"model\"" },
-        { "{\"a\":1}", "no \"model\"" },
+        { "{\"error\":1}", "is JSON, but neither a model nor a tokenizer.json" },
         { "{\"model\":{}}", "only BPE and Unigram" },
         { "{\"model\":{\"type\":\"WordPiece\",\"vocab\":{}}}", "\"WordPiece\"" },
         { "{\"model\":{\"type\":\"BPE\",\"merges\":[]}}", "no \"vocab\"" },

@@ -51,14 +51,12 @@ static void put_clean(UiBuf *b, const char *s, size_t len, bool one_line) {
     free(clean);
 }
 
-static void put_lines(UiBuf *b, const char *s, size_t len) { put_clean(b, s, len, false); }
-
 static void put_word(UiBuf *b, const char *s) { put_clean(b, s, strlen(s), true); }
 
 /* Text as it was written. */
 static void put_plain(UiBuf *b, const char *s, size_t len) {
     ui_buf_puts(b, "<div class=\"plain\">");
-    put_lines(b, s, len);
+    put_clean(b, s, len, false);
     ui_buf_puts(b, "</div>\n");
 }
 

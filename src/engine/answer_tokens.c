@@ -28,8 +28,6 @@ struct QsfPackedWhy {
 #define SCALE 1024.0
 #define GONE  UINT16_MAX
 
-static uint64_t ids_bytes(void) { return QSF_TOKENS_KNOWN * sizeof(int32_t); }
-
 static uint32_t candidates(uint32_t n_top) {
     if (n_top == 0) return QSF_CANDIDATES;
     return n_top < QSF_CANDIDATES_MOST ? n_top : QSF_CANDIDATES_MOST;
@@ -43,7 +41,8 @@ static uint64_t rows_bytes(uint32_t n_top) {
 }
 
 uint64_t qsf_answer_tokens_bytes(uint32_t n_top) {
-    const uint64_t n = ids_bytes() + rows_bytes(candidates(n_top)) + QSF_WHY_KNOWN * sizeof(QsfPackedWhy);
+    const uint64_t ids = QSF_TOKENS_KNOWN * sizeof(int32_t),
+                   n = ids + rows_bytes(candidates(n_top)) + QSF_WHY_KNOWN * sizeof(QsfPackedWhy);
     return (n + PAGE - 1) / PAGE * PAGE;
 }
 

@@ -333,8 +333,6 @@ void qsf_runtime_close(QsfRuntime *r) {
 
 /* ---- another plan ---- */
 
-static void trim_heap(void) { qsf_os_trim_heap(); }
-
 /* Raises the ledger's limits to the larger of both plans, plus the threads of both pools while both exist. */
 static void widen(QsfRuntime *r, const QsfPlan *p) {
     uint64_t limit = p->budget > r->budget ? p->budget : r->budget;
@@ -415,7 +413,7 @@ int qsf_runtime_apply(QsfRuntime *r, const QsfPlanOptions *next, QsfErr *err) {
         rc = change(r, &plan, err);
     }
     qsf_drafters_take(r, &beside, rc == QSF_OK);
-    trim_heap();
+    qsf_os_trim_heap();
     if (rc == QSF_OK) r->plan_options = own;
     plan_drafts(r);
     if (rc != QSF_OK) {

@@ -21,12 +21,10 @@
 
 #define PIECE_ELEMS 256u /* a multiple of every block length */
 
-static float *param_of(QsfForward *f, const QsfParam *p) { return f->params.mem + p->at; }
-
 /* Elements [i, i + n) of a parameter, at most a piece. */
 static void put(QsfForward *f, const QsfParam *q, uint64_t i, const uint8_t *raw, size_t n) {
     const uint64_t rows = q->tile_rows, tile = QSF_STATE_TILE;
-    float x[PIECE_ELEMS], *to = param_of(f, q);
+    float x[PIECE_ELEMS], *to = f->params.mem + q->at;
     f->table->weight[qk_type_of(q->tensor->dtype)].dequant(raw, x, n);
     if (rows == 0) memcpy(to + i, x, n * sizeof *x);
     for (uint64_t k = 0; rows > 0 && k < n; k++) {
@@ -85,10 +83,6 @@ static void params_of_layer(void *arg, uint32_t layer, const uint8_t *whole) {
             put(f, q, at, raw + piece_bytes(q, at), (size_t)m);
         }
     }
-}
-
-static void params_free(QsfForward *f) {
-    qsf_mem_unmap(f->ledger, QSF_MEM_PINNED, f->params.mem, f->params.bytes);
 }
 
 /* ---- scratch memory ---- */
@@ -211,7 +205,7 @@ int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err
 void qsf_forward_destroy(QsfForward *f) {
     if (f == NULL) return;
     qsf_weights_destroy(f->weights); /* first, because its loader writes the counters */
-    params_free(f);
+    qsf_mem_unmap(f->ledger, QSF_MEM_PINNED, f->params.mem, f->params.bytes);
     qsf_kvcache_free(&f->kv);
     qsf_recurrent_free(&f->recurrent);
     qsf_embed_close(f, NULL);

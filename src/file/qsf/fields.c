@@ -178,14 +178,9 @@ static int disagree(const Meta *m, unsigned at, uint64_t here, uint64_t there) {
                        qsf_source_path(m->s), here, at, m->key, there);
 }
 
-/* Copies m->key to memory with the lifetime of s. */
-static const char *kept_key(Meta *m, QsfSource *s) {
-    return qsf_arena_strdup(&s->arena, m->key, strlen(m->key), m->err);
-}
-
-/* Adds an entry with the key m->key. */
+/* Adds an entry with a copy of m->key, which lives as long as s. */
 static int add_entry(Meta *m, QsfSource *s, QsfMetaEntry *e) {
-    e->key = kept_key(m, s);
+    e->key = qsf_arena_strdup(&s->arena, m->key, strlen(m->key), m->err);
     return e->key == NULL ? m->err->code : qsf_meta_make(s, e, m->err);
 }
 

@@ -39,7 +39,7 @@ typedef struct QsfDraftSource {
      * sure it is of them, 0 to QSF_DRAFT_GRADES - 1: acceptance is measured for each. */
     uint32_t (*propose)(void *state, const QsfDraftView *v, uint32_t max, int32_t *out, unsigned *grade);
     /* After a pass: the first n of the guesses were what the model chose, and are in the cache with the
-     * token before them. NULL: the source does not mind. */
+     * token before them. NULL: the source does not need it. */
     void (*accepted)(void *state, const QsfDraftView *v, uint32_t n);
     /* Positions n and later of the conversation are gone, or have other tokens now; may be NULL. */
     void (*cut)(void *state, uint32_t n);

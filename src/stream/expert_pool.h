@@ -61,7 +61,7 @@ int qsf_expert_pool_acquire(QsfExpertPool *p, uint32_t unit, QsfChunk *c, const 
 /* The unit was used. After both units of an expert its slot may get another one. */
 void qsf_expert_pool_release(QsfExpertPool *p, uint32_t unit);
 
-/* Rows of an expert that is there are put into groups (interleave.h), which are multiplied faster, when that
+/* Rows of an expert in memory are put into groups (interleave.h), which are multiplied faster, when that
  * pays: for n_cols columns, or because it is used again and again. Returns the number of groups of both units
  * of a requested expert to convert now; 0: none. Convert does groups [from, to), on any thread, each with its
  * own scratch for a group. After all of them, packed. */

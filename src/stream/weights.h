@@ -128,8 +128,8 @@ void qsf_weights_use_expert(QsfWeights *w, uint32_t unit, uint32_t later);
 void qsf_weights_learn_position(QsfWeights *w);
 void qsf_weights_learn_use(QsfWeights *w, uint32_t unit);
 /* Each of these experts is about to be acquired, both units once, in the order of their use. The next
- * qsf_weights_read_ahead starts to read what is not in memory. first_units: of all experts that are not
- * there the first unit is acquired before any second one (only with any_order). */
+ * qsf_weights_read_ahead starts to read what is not in memory. first_units: of all experts that are not in
+ * memory the first unit is acquired before any second one (only with any_order). */
 void qsf_weights_request(QsfWeights *w, uint32_t unit);
 void qsf_weights_read_ahead(QsfWeights *w, bool first_units);
 /* As qsf_expert_pool_guesses, qsf_expert_pool_guess and qsf_expert_pool_guess_last. */

@@ -481,7 +481,7 @@ def test_unknown_form():
     tools = [{"type": "function", "function": {"name": "look"}}]
     for more in ({"tool_choice": "required"}, {"response_format": {"type": "json_object"}}):
         status, got, _ = s.chat("x", tools=tools, **more)
-        check(status == 400 and "cannot be held" in got["error"]["message"] and "/" not in got["error"]["message"],
+        check(status == 400 and "cannot enforce" in got["error"]["message"] and "/" not in got["error"]["message"],
               "an unknown form of calls", got)
     check(s.chat("x", tools=tools, max_tokens=2)[0] == 200, "auto with an unknown form")
     check(s.stop() == 143, "SIGTERM: exit status")

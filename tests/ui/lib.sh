@@ -114,8 +114,9 @@ start() {
 screen() { tm capture-pane -p -t t; }
 keys() {
     if [ -n "${QSF_EARLY-}" ]; then
-        [ ! -s "$work/before" ] || echo "${0##*/} after '$pressed': nothing before '$*'" >>"$QSF_EARLY"
-        screen >"$work/before" && pressed="$*"
+        [ ! -s "$work/before" ] || [ -n "$waited" ] ||
+            echo "${0##*/} after '$pressed': nothing before '$*'" >>"$QSF_EARLY"
+        screen >"$work/before" && pressed="$*" waited=''
     fi
     tm send-keys -t t "$@"
 }
@@ -138,12 +139,13 @@ wait_for() {
 }
 # early EXPRESSION [GONE]: a wait is worth nothing after a key if its line was there (GONE: was not there)
 # before it: the program may not have read the key yet, and gets it together with the next one, which is
-# another input (lines that come at once are a paste). The file $QSF_EARLY gets a list of those.
+# another input (lines that come at once are a paste). The file $QSF_EARLY gets a list of those; "then": of a
+# later wait after that key, where this may be meant.
 early() {
     [ -s "$work/before" ] || return 0
     if grep -qE -- "$1" "$work/before"; then was=''; else was=gone; fi
-    if [ "$was" = "${2-}" ]; then echo "${0##*/} after '$pressed': ${2:+$2 }$1" >>"$QSF_EARLY"; fi
-    : >"$work/before"
+    if [ "$was" = "${2-}" ]; then echo "${0##*/} after '$pressed': ${waited:+then }${2:+$2 }$1" >>"$QSF_EARLY"; fi
+    waited=yes
 }
 # see EXPRESSION: waits until a line of the screen matches.
 see() {

@@ -14,8 +14,8 @@ ends_with() { [ "$(rows | tail -n 1)" = "$1" ]; }
 last_row() {
     if [ -s "$work/before" ]; then
         [ "$(sed 's/ *$//' "$work/before" | grep -v '^$' | tail -n 1)" != "$1" ] ||
-            echo "plain.sh after '$pressed': the last line is $1" >>"$QSF_EARLY"
-        : >"$work/before"
+            echo "plain.sh after '$pressed': ${waited:+then }the last line is $1" >>"$QSF_EARLY"
+        waited=yes
     fi
     wait_for ends_with "$1" || { fail "the last line is not \"$1\""; finish; }
 }

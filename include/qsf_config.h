@@ -45,6 +45,7 @@ typedef struct QSFConfigStart {
     QSFSettings given;     /* settings on the command line: those with qsf_setting_user_set */
     const char *role;      /* --role NAME, or NULL */
     bool model;            /* there is a positional argument */
+    bool off;              /* --no-config */
     bool print;            /* --print-config */
     bool done;             /* --help or --version was printed */
     QSFConfigGiven *own;   /* (n_own), in order */
@@ -91,6 +92,28 @@ const QSFConfigEntry *qsf_config_theme(const QSFConfigFile *c, const char *theme
 const char *qsf_config_theme_at(const QSFConfigFile *c, size_t i);
 /* Path of the file. */
 const char *qsf_config_path(const QSFConfigFile *c);
+
+/* A change of a section [role NAME]. */
+typedef struct QSFRoleEdit {
+    const char *name;
+    bool remove;                 /* the section; the rest does not matter then */
+    bool replace;                /* one that is there already */
+    const char *system;          /* the system prompt, or NULL */
+    const QSFSettings *settings; /* those with qsf_setting_user_set */
+    const char *const *stops;    /* (n_stops) stop strings */
+    size_t n_stops;
+} QSFRoleEdit;
+
+/* Changes the file `path` (NULL: the user's, which is created if it is missing, with its folder); the rest of
+ * it stays as it is. It is replaced at once, when what it will have was read and checked without an error
+ * (check, scratch: as for qsf_config_begin). Returns 0 and the new configuration in *out, which the caller
+ * closes; or an exit status with a message in err, and the file unchanged: 2 if the role is there already
+ * without `replace`, is not there to be removed, is named elsewhere in the file, or has a wrong name, or if
+ * the file is wrong; 1 if it cannot be read or written. */
+int qsf_config_edit_role(QSFConfigFile **out, const QSFCli *cli, const char *path, QSFCliHandler check,
+                         void *scratch, const QSFRoleEdit *edit, char *err, size_t cap);
+/* Frees it with all texts that were borrowed from it. NULL is allowed. */
+void qsf_config_close(QSFConfigFile *c);
 
 /* Prints what is in effect as a configuration file, with the source of each value as a comment, to standard
  * output. defaults: settings of the program without any; model and role as above; own: settings of a session

@@ -48,6 +48,7 @@ void ui_app_free(UiApp *a) {
     ui_buf_free(&a->draft);
     ui_buf_free(&a->compact.text);
     ui_buf_free(&a->swapped);
+    qsf_config_close(a->edited);
     free(a->model_path);
     free(a->good_path);
     free(a->want_model);

@@ -129,7 +129,9 @@ struct UiApp {
     UiHooks hooks;
     QSFSettings settings;
     UiGiven given;
-    const QSFConfigFile *config; /* owned by the caller of ui_app_init; NULL = none */
+    const QSFConfigFile *config; /* owned by the caller of ui_app_init, or `edited`; NULL = none */
+    QSFConfigFile *edited;       /* owned: after /role save */
+    bool no_config;              /* --no-config: there is nothing to change */
     QSFSettingSet by_config;     /* settings that have the value of the configuration file */
     char role[64];               /* the last one that was taken from it, "" = none */
     UiGame game;

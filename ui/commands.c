@@ -91,6 +91,12 @@ static const UiWord experts_words[] = {
     { NULL, NULL, NULL },
 };
 static const UiWord system_words[] = { { "off", "remove the system prompt", NULL }, { NULL, NULL, NULL } };
+static const UiWord role_words[] = {
+    { "save", "NAME: make a role of the system prompt and the settings of now", UI_WORD_NAME },
+    { "save!", "NAME: the same, replacing a role", UI_WORD_NAME },
+    { "delete", "NAME: remove a role from the configuration file", UI_WORD_NAME },
+    { NULL, NULL, NULL },
+};
 static const UiWord game_words[] = {
     { "off", "end the game: settings and system prompt are those of before", NULL },
     { NULL, NULL, NULL },
@@ -137,8 +143,8 @@ static const UiCommand table[] = {
     { "show", "info", "[settings|model|system|template|prompt [TEXT]|license|plan|memory]",
       "show settings, model facts, prompt or memory", WORDS(show_words), ui_cmd_show },
     { "system", "", "[TEXT|off]", "show, set or remove the system prompt", WORDS(system_words), ui_cmd_system },
-    { "role", "persona", "[NAME]", "list the roles of the configuration file, or take system prompt and settings from one",
-      ARG(ROLE), ui_cmd_role },
+    { "role", "persona", "[NAME|save NAME|save! NAME|delete NAME]", "list the roles of the configuration file, take system prompt and settings from one, save those of now as one (save! replaces it), or delete one",
+      { UI_ARG_ROLE, role_words, NULL }, ui_cmd_role },
     { "game", "", "[NAME|off]", "list the games, play one, or end it: personas that set sampling and what answers may consist of", { UI_ARG_GAME, game_words, NULL }, ui_cmd_game },
     { "template", "", "[NAME|FILE|off]", "show or choose the chat template; off = plain continuation",
       ARG(TEMPLATE), ui_cmd_template },

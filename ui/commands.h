@@ -28,9 +28,11 @@ typedef enum UiArgKind {
 typedef struct UiWord {
     const char *word;    /* NULL ends a list */
     const char *help;    /* one line, or "" */
-    const char *setting; /* a value of it follows; UI_WORD_FILE: the name of a file; or NULL */
+    const char *setting; /* a value of it follows; UI_WORD_FILE: the name of a file; UI_WORD_NAME: another
+                            name; or NULL */
 } UiWord;
 #define UI_WORD_FILE "@file"
+#define UI_WORD_NAME "@name"
 
 typedef struct UiArg {
     UiArgKind kind;

@@ -117,8 +117,15 @@ static void sessions(UiCompletion *c, const UiApp *a, const char *word, size_t l
     free(all);
 }
 
-static void roles(UiCompletion *c, const UiApp *a, const char *word, size_t len) {
+/* Also after "save " and the like: one to be replaced, or deleted. */
+static void roles(UiCompletion *c, const UiApp *a, const UiArg *arg, const char *word, size_t len) {
     const char *name;
+    for (const UiWord *w = arg->words; w && w->word; w++) {
+        const size_t n = strlen(w->word);
+        if (len <= n || strncmp(word, w->word, n) != 0 || word[n] != ' ') continue;
+        c->from += n + 1, word += n + 1, len -= n + 1;
+        break;
+    }
     for (size_t i = 0; a && (name = qsf_config_role_at(a->config, i)) != NULL; i++)
         if (ui_complete_fits(c, name, NULL, word, len)) ui_complete_add(c, name, "", "");
 }
@@ -245,7 +252,7 @@ static void argument(UiCompletion *c, const UiApp *a, const UiArg *arg, const ch
         suggestions(c, word, len);
         if (!memchr(word, '/', len) || c->at != UI_TYPED_FIRST) models(c, a, word, len);
         break;
-    case UI_ARG_ROLE: roles(c, a, word, len); break;
+    case UI_ARG_ROLE: roles(c, a, arg, word, len); break;
     case UI_ARG_GAME: games(c, word, len); break;
     case UI_ARG_BRANCH: branches(c, a, word, len); break;
     case UI_ARG_THEME: themes(c, a, word, len); break;

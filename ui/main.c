@@ -123,6 +123,7 @@ static void take_options(UiApp *a, UiOptions *o, bool lines, bool unicode) {
     a->snapshots = !o->no_snapshot;
     a->snapshot_limit = o->snapshot_limit;
     a->config = o->start.config;
+    a->no_config = o->start.off;
     a->model_dirs = o->dirs;
     a->remember_model = !o->no_save && a->interactive;
     if (!lines) {

@@ -397,6 +397,13 @@ static int take_role(UiOptions *o, char *err, size_t cap) {
     return ok ? 0 : 2;
 }
 
+int ui_options_edit_role(QSFConfigFile **out, const char *path, const QSFRoleEdit *e, char *err, size_t cap) {
+    UiOptions scratch = { 0 };
+    const int rc = qsf_config_edit_role(out, &cli, path, handle, &scratch, e, err, cap);
+    ui_options_free(&scratch);
+    return rc;
+}
+
 static int fail(const char *err) {
     ui_options_error(err);
     return QSF_EXIT_USAGE;

@@ -60,6 +60,8 @@ int ui_options_parse(UiOptions *o, int argc, char **argv);
  * in err. Release it with ui_options_free. */
 bool ui_options_texts(UiOptions *o, const QSFConfigFile *c, const char *model, const char *role,
                       bool only_role, char *err, size_t cap);
+/* As qsf_config_edit_role. */
+int ui_options_edit_role(QSFConfigFile **out, const char *path, const QSFRoleEdit *e, char *err, size_t cap);
 /* "qsf-chat: message" on standard error. */
 void ui_options_error(const char *text);
 void ui_options_free(UiOptions *o);

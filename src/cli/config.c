@@ -72,6 +72,7 @@ int qsf_config_begin(QSFConfigStart *start, const QSFCli *cli, int argc, char **
     }
     start->role = res.role;
     start->print = res.print_config;
+    start->off = res.no_config;
     start->model = res.n_positional > 0;
     if (res.no_config && (res.config || res.role)) {
         (void)snprintf(err, cap, "--no-config cannot be combined with --%s", res.config ? "config" : "role");

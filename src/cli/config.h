@@ -5,6 +5,7 @@
 
 #include "qsf_config.h"
 #include "src/base/err.h"
+#include "src/base/strbuf.h"
 
 typedef struct QsfConfigSection {
     QSFConfigLayer layer;
@@ -24,8 +25,17 @@ struct QSFConfigFile {
  * message that names the file, the line, and what was expected. check, scratch: as for qsf_config_begin. */
 int qsf_config_read(QSFConfigFile **out, const QSFCli *cli, const char *path, QSFCliHandler check,
                     void *scratch, QsfErr *err);
-/* Frees it with all texts that were borrowed from it. NULL is allowed. */
-void qsf_config_close(QSFConfigFile *c);
+typedef struct QsfConfigBytes {
+    const char *data; /* (len) */
+    size_t len;
+} QsfConfigBytes;
+/* The same for text instead of what the file has. */
+int qsf_config_read_text(QSFConfigFile **out, const QSFCli *cli, const char *path, const QsfConfigBytes *text,
+                         QSFCliHandler check, void *scratch, QsfErr *err);
+/* Path of the user's file, owned by the caller; NULL: there is no home directory, or no memory. */
+char *qsf_config_default_path(void);
+/* Adds a value as the file has it: as it is, or between quotes, in several lines if it is long. */
+void qsf_config_add_value(QsfStrbuf *b, const char *value);
 /* Sets the setting of entry i, or adds its items to a list to which earlier entries of its section have
  * added. Returns as qsf_setting_set. */
 int qsf_config_set(const QSFConfigFile *c, size_t i, QSFSettings *s, char *err, size_t cap);

@@ -9,59 +9,17 @@
 #include "src/cli/config.h"
 #include "src/cli/config_options.h"
 
-#define LINE_BYTES 150u /* of a value, before another line begins: inih has space for 198 with the name */
-
 /* ---- values ---- */
-
-/* Can it be written as it is? A value is trimmed, " ;" begins a comment, and lines are short. */
-static bool is_plain(const char *v) {
-    const size_t n = strlen(v);
-    bool plain = n > 0 && n < LINE_BYTES && v[0] != '"' && v[0] != ' ' && v[n - 1] != ' ' && v[0] != ';';
-    for (const char *p = v; plain && *p; p++)
-        plain = (unsigned char)*p >= ' ' && *p != 0x7f && !(*p == ' ' && p[1] == ';');
-    return plain;
-}
-
-/* Bytes of the character at s. */
-static size_t character(const char *s) {
-    size_t n = 1;
-    while (((unsigned char)s[n] & 0xc0) == 0x80) n++;
-    return n;
-}
-
-static void put_quoted(const char *v) {
-    size_t line = 0;
-    (void)putchar('"');
-    for (size_t n; *v; v += n) {
-        n = character(v);
-        if (line + 2 + n > LINE_BYTES) {
-            (void)fputs("\"\n  \"", stdout);
-            line = 0;
-        }
-        const char *escaped = *v == '\n' ? "\\n" : *v == '\t' ? "\\t" : NULL;
-        if (escaped) {
-            (void)fputs(escaped, stdout);
-        } else {
-            if (*v == '"' || *v == '\\' || *v == ';') (void)putchar('\\');
-            (void)fwrite(v, 1, n, stdout);
-        }
-        line += escaped || n == 1 ? 2 : n;
-    }
-    (void)putchar('"');
-}
 
 /* The source is cleaned; the value of an option is what its own reader accepts, but on a terminal control
  * characters are visible marks. */
 static void put_line(const char *name, const char *value, const char *source) {
     char *clean = qsf_clean_dup(source, strlen(source), true);
     char *shown = isatty(STDOUT_FILENO) ? qsf_clean_dup(value, strlen(value), false) : NULL;
-    if (shown) value = shown;
-    printf("%s = ", name);
-    if (is_plain(value))
-        (void)fputs(value, stdout);
-    else
-        put_quoted(value);
-    printf(" ; %s\n", clean ? clean : "");
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    qsf_config_add_value(&b, shown ? shown : value);
+    printf("%s = %s ; %s\n", name, qsf_strbuf_str(&b), clean ? clean : "");
+    qsf_strbuf_free(&b);
     free(shown);
     free(clean);
 }

@@ -311,47 +311,64 @@ static bool check_roles(const QSFConfigFile *c, QsfErr *err) {
     return true;
 }
 
-static int read_file(Reader *rd, bool *missing, QsfErr *err) {
+/* text: instead of the file, or NULL. */
+static int read_file(Reader *rd, const QsfConfigBytes *text, bool *missing, QsfErr *err) {
     QSFConfigFile *c = rd->c;
     QsfErr why = { 0 };
     rd->section = "";
     qsf_settings_default(&rd->settings);
-    if (qsf_ini_read(c->path, on_item, rd, missing, &why) != QSF_OK)
+    if ((text ? qsf_ini_read_text(c->path, text->data, text->len, on_item, rd, &why)
+              : qsf_ini_read(c->path, on_item, rd, missing, &why)) != QSF_OK)
         return qsf_err_set(err, QSF_E_USAGE, "%s", why.msg);
     const unsigned line = rd->open ? c->entries[c->n - 1].line : 0;
     if (!close_entry(rd, &why)) return qsf_err_set(err, QSF_E_USAGE, "%s:%u: %s", c->path, line, why.msg);
     return check_roles(c, err) ? QSF_OK : QSF_E_USAGE;
 }
 
-static char *default_path(void) {
+char *qsf_config_default_path(void) {
     char home[QSF_PATH_MAX], path[QSF_PATH_MAX];
     const bool known = qsf_path_config_home(home) && qsf_path_join(path, home, "/config", "");
     return known ? strdup(path) : NULL;
+}
+
+/* Takes path. */
+static int read_config(QSFConfigFile **out, Reader rd, char *path, const QsfConfigBytes *text, bool *missing,
+                       QsfErr *err) {
+    rd.c = calloc(1, sizeof *rd.c);
+    if (!rd.c) {
+        free(path);
+        return qsf_err_set(err, QSF_E_RUNTIME, "the configuration: out of memory");
+    }
+    rd.c->path = path;
+    const int rc = read_file(&rd, text, missing, err);
+    qsf_strbuf_free(&rd.raw);
+    if (rc == QSF_OK)
+        *out = rd.c;
+    else
+        qsf_config_close(rd.c);
+    return rc;
 }
 
 int qsf_config_read(QSFConfigFile **out, const QSFCli *cli, const char *path, QSFCliHandler check,
                     void *scratch, QsfErr *err) {
     bool missing = false;
     *out = NULL;
-    char *copy = path ? strdup(path) : default_path();
+    char *copy = path ? strdup(path) : qsf_config_default_path();
     if (!copy) return path ? qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", path) : QSF_OK;
-    QSFConfigFile *c = calloc(1, sizeof *c);
-    if (!c) {
-        free(copy);
-        return qsf_err_set(err, QSF_E_RUNTIME, "the configuration: out of memory");
-    }
-    c->path = copy;
-    Reader rd = { .c = c, .cli = cli, .check = check, .scratch = scratch };
-    int rc = read_file(&rd, &missing, err);
-    qsf_strbuf_free(&rd.raw);
-    if (rc == QSF_OK) {
-        *out = c;
-        return rc;
-    }
-    qsf_config_close(c);
+    const Reader rd = { .cli = cli, .check = check, .scratch = scratch };
+    const int rc = read_config(out, rd, copy, NULL, &missing, err);
     if (!missing || path) return rc;
     qsf_err_clear(err);
     return QSF_OK;
+}
+
+int qsf_config_read_text(QSFConfigFile **out, const QSFCli *cli, const char *path, const QsfConfigBytes *text,
+                         QSFCliHandler check, void *scratch, QsfErr *err) {
+    *out = NULL;
+    char *copy = strdup(path);
+    if (!copy) return qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", path);
+    const Reader rd = { .cli = cli, .check = check, .scratch = scratch };
+    return read_config(out, rd, copy, text, NULL, err);
 }
 
 void qsf_config_close(QSFConfigFile *c) {

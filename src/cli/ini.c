@@ -25,7 +25,7 @@ typedef struct Reader {
     bool named;     /* the section has a value: an indented line continues it */
     unsigned empty; /* lines since it that are empty: part of it if an indented line follows */
     char section[QSF_INI_SECTION + 1];
-    bool (*fn)(void *arg, const QsfIniItem *item, unsigned *line, QsfErr *why);
+    QsfIniHandler fn;
     void *arg;
     QsfErr *err;
     bool failed;
@@ -160,21 +160,37 @@ static int read_all(int fd, Reader *r, QsfErr *err) {
     return QSF_OK;
 }
 
-int qsf_ini_read(const char *path, bool (*fn)(void *arg, const QsfIniItem *item, unsigned *line, QsfErr *why),
-                 void *arg, bool *missing, QsfErr *err) {
+/* Passes on the text that r has, and frees it. */
+static int read_text(Reader *r) {
+    const int line = ini_parse_stream(next_line, r, on_value, r);
+    if (line != 0 && !r->failed) {
+        r->line = line > 0 ? (unsigned)line : r->line;
+        (void)refuse(r, line > 0 ? "expected NAME = VALUE, [SECTION] or a comment" : "out of memory");
+    }
+    free(r->text);
+    return r->failed ? QSF_E_RUNTIME : QSF_OK;
+}
+
+int qsf_ini_read(const char *path, QsfIniHandler fn, void *arg, bool *missing, QsfErr *err) {
     Reader r = { .path = path, .fn = fn, .arg = arg, .err = err };
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (missing) *missing = fd < 0 && (errno == ENOENT || errno == ENOTDIR);
     if (fd < 0) return cannot_read(path, strerror(errno), err);
-    int rc = read_all(fd, &r, err);
+    const int rc = read_all(fd, &r, err);
     (void)close(fd);
-    const int line = rc == QSF_OK ? ini_parse_stream(next_line, &r, on_value, &r) : 0;
-    if (line != 0 && !r.failed) {
-        r.line = line > 0 ? (unsigned)line : r.line;
-        (void)refuse(&r, line > 0 ? "expected NAME = VALUE, [SECTION] or a comment" : "out of memory");
-    }
+    if (rc == QSF_OK) return read_text(&r);
     free(r.text);
-    return rc != QSF_OK ? rc : r.failed ? QSF_E_RUNTIME : QSF_OK;
+    return rc;
+}
+
+int qsf_ini_read_text(const char *path, const char *text, size_t len, QsfIniHandler fn, void *arg,
+                      QsfErr *err) {
+    Reader r = { .path = path, .len = len, .fn = fn, .arg = arg, .err = err };
+    if (len > QSF_INI_FILE_MAX) return cannot_read(path, "larger than 1 MB", err);
+    r.text = malloc(len + 1);
+    if (!r.text) return cannot_read(path, "out of memory", err);
+    memcpy(r.text, text, len);
+    return read_text(&r);
 }
 
 #endif

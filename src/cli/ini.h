@@ -5,6 +5,7 @@
 #define QSF_CLI_INI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "src/base/err.h"
 
@@ -19,12 +20,17 @@ typedef struct QsfIniItem {
     bool more;           /* it continues the value before: an indented line */
 } QsfIniItem;
 
-/* Calls fn for each section and each value of the file, in order; the strings are valid during the call. fn
- * returns false, with a message in why, to refuse the item, or what was before: *line is the line that is
- * named. QSF_E_RUNTIME with "PATH: " or "PATH:LINE: " and the reason if the file cannot be read, is not UTF-8
+/* Returns false, with a message in why, to refuse the item, or what was before: *line is the line that is
+ * named. */
+typedef bool (*QsfIniHandler)(void *arg, const QsfIniItem *item, unsigned *line, QsfErr *why);
+
+/* Calls fn for each section and each value of the file, in order; the strings are valid during the call.
+ * QSF_E_RUNTIME with "PATH: " or "PATH:LINE: " and the reason if the file cannot be read, is not UTF-8
  * or not in this form, or when fn has refused: then err has the message of fn behind the place. *missing (may
  * be NULL) is set if there is no such file. */
-int qsf_ini_read(const char *path, bool (*fn)(void *arg, const QsfIniItem *item, unsigned *line, QsfErr *why),
-                 void *arg, bool *missing, QsfErr *err);
+int qsf_ini_read(const char *path, QsfIniHandler fn, void *arg, bool *missing, QsfErr *err);
+/* The same for text[0..len), which is what the file `path` is to have. */
+int qsf_ini_read_text(const char *path, const char *text, size_t len, QsfIniHandler fn, void *arg,
+                      QsfErr *err);
 
 #endif

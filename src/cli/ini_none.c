@@ -6,12 +6,21 @@
 
 #include <unistd.h>
 
-int qsf_ini_read(const char *path, bool (*fn)(void *arg, const QsfIniItem *item, unsigned *line, QsfErr *why),
-                 void *arg, bool *missing, QsfErr *err) {
+static int without_inih(const char *path, const char *cannot, QsfErr *err) {
+    return qsf_err_set(err, QSF_E_RUNTIME, "%s: cannot %s: this program was built without inih (--no-config)",
+                       path, cannot);
+}
+
+int qsf_ini_read(const char *path, QsfIniHandler fn, void *arg, bool *missing, QsfErr *err) {
     (void)fn, (void)arg;
     if (missing) *missing = access(path, F_OK) != 0;
-    return qsf_err_set(err, QSF_E_RUNTIME,
-                       "%s: cannot read: this program was built without inih (--no-config)", path);
+    return without_inih(path, "read", err);
+}
+
+int qsf_ini_read_text(const char *path, const char *text, size_t len, QsfIniHandler fn, void *arg,
+                      QsfErr *err) {
+    (void)text, (void)len, (void)fn, (void)arg;
+    return without_inih(path, "change", err);
 }
 
 #endif

@@ -16,14 +16,16 @@ size_t qsf_text_grapheme(const char *s, size_t len, int *cells);
 size_t qsf_text_width(const char *s, size_t len);
 
 /* Streaming cleaner: \n and \t and printable text pass; other C0, DEL, C1 (raw and as UTF-8), ESC, bidi
- * controls, tag characters, and ill-formed bytes become visible marks (^[ for ESC, <U+202E>, \x9b). An
- * incomplete sequence at the end is held back until the next call. CR before LF is dropped. With ascii set,
- * every non-ASCII character becomes "?" (for terminals that cannot show UTF-8). */
+ * controls, tag characters (but not those of the flags of England, Scotland and Wales), and ill-formed bytes
+ * become visible marks (^[ for ESC, <U+202E>, \x9b). An incomplete sequence at the end is held back until the
+ * next call. CR before LF is dropped. With ascii set, every non-ASCII character becomes "?" (for terminals
+ * that cannot show UTF-8). */
 typedef struct QSFClean {
     char tail[4];
     unsigned n_tail;
     bool cr; /* a CR is held back */
     bool ascii;
+    unsigned flag, flag_of; /* 1 + the tags of a flag so far, 0 = none; those that it may become */
 } QSFClean;
 /* Maximum size of the result of cleaning len bytes. */
 #define QSF_CLEAN_MAX(len) (((len) + 8) * 10)

@@ -80,12 +80,14 @@ static void act(UiApp *a, const QSFSetting *row) {
  * not loaded yet are checked when it is. */
 static bool accepted(UiApp *a, const QSFSetting *row, QSFSettings *next) {
     char err[600], value[QSF_SETTING_TEXT];
-    bool planned = row->flags & (QSF_SETTING_REPLAN | QSF_SETTING_RELOAD);
+    const bool planned = row->flags & (QSF_SETTING_REPLAN | QSF_SETTING_RELOAD);
     if (!planned || a->want_model || a->running == UI_REQUEST_LOAD) return true;
     ui_app_note_conversation(a, next);
     if (a->engine.check(a->engine.self, next, err, sizeof err) == 0) return true;
     qsf_setting_get(next, row, value, sizeof value);
-    ui_app_say_refused(a, ui_setting_has_files(row) ? NULL : row->name, value, err); /* err names the file */
+    const size_t n = strlen(row->name);
+    const bool names = ui_setting_has_files(row) || (strncmp(err, row->name, n) == 0 && err[n] == ':');
+    ui_app_say_refused(a, names ? NULL : row->name, value, err);
     return false;
 }
 

@@ -31,10 +31,24 @@ static size_t mark_of(uint32_t cp, char *dst) {
     return 0;
 }
 
-/* Puts one decoded unit (n bytes at s, cp 0xFFFFFFFF = ill-formed byte) into dst. */
-static size_t put_clean(const QSFClean *c, const char *s, size_t n, uint32_t cp, char *dst) {
+/* The flags of England, Scotland and Wales are a black flag and letters of tags, which elsewhere may hide a
+ * text. Does cp continue one? */
+static bool continues_flag(QSFClean *c, uint32_t cp) {
+    static const char tags[3][7] = { "gbeng\x7f", "gbsct\x7f", "gbwls\x7f" };
+    const unsigned at = c->flag;
+    c->flag = cp == 0x1F3F4 && !c->ascii ? 1 : 0;
+    if (at == 0 || cp < 0xE0000) return false;
+    if (at == 1) c->flag_of = 7;
+    for (unsigned i = 0; i < 3; i++)
+        if (cp != 0xE0000u + (unsigned char)tags[i][at - 1]) c->flag_of &= ~(1u << i);
+    if (c->flag_of != 0 && at < 6) c->flag = at + 1;
+    return c->flag_of != 0;
+}
+
+/* Puts one decoded unit (n bytes at s, cp 0xFFFFFFFF = ill-formed byte) into dst; flag: a part of one. */
+static size_t put_clean(const QSFClean *c, const char *s, size_t n, uint32_t cp, bool flag, char *dst) {
     if (cp == 0xFFFFFFFFu) return (size_t)sprintf(dst, "\\x%02x", (unsigned)(unsigned char)s[0]);
-    size_t m = mark_of(cp, dst);
+    size_t m = flag ? 0 : mark_of(cp, dst);
     if (m) return m;
     if (c->ascii && cp >= 0x80) {
         *dst = '?';
@@ -46,6 +60,7 @@ static size_t put_clean(const QSFClean *c, const char *s, size_t n, uint32_t cp,
 
 /* A CR is dropped before LF and shown as ^M anywhere else. */
 static size_t put_unit(QSFClean *c, const char *s, size_t n, uint32_t cp, char *dst) {
+    const bool flag = continues_flag(c, cp);
     size_t out = 0;
     if (c->cr) {
         c->cr = false;
@@ -55,7 +70,7 @@ static size_t put_unit(QSFClean *c, const char *s, size_t n, uint32_t cp, char *
         c->cr = true;
         return out;
     }
-    return out + put_clean(c, s, n, cp, dst + out);
+    return out + put_clean(c, s, n, cp, flag, dst + out);
 }
 
 /* Cleans the whole units of s[0..len); returns the bytes used up. An incomplete tail stays unless end. */

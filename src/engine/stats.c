@@ -230,6 +230,15 @@ void qsf_live_stats_budget(QsfLiveStats *b, const QSFSettings *s) {
     pthread_mutex_unlock(&b->lock);
 }
 
+/* Positions at the begin of a prefill. A conversation that has evicted positions and is read from its
+ * beginning soon has as many as before: the number does not drop to 0 for a moment. */
+static uint32_t begin_ctx(const QsfLiveStats *b, uint32_t n, uint32_t reused) {
+    QsfForwardStats f = { 0 };
+    if (b->rt != NULL) qsf_forward_stats(b->rt->fwd, &f);
+    if (reused > 0 || f.missing == 0) return reused > f.missing ? reused - f.missing : reused;
+    return b->s.ctx_used < n ? b->s.ctx_used : n;
+}
+
 void qsf_live_stats_prefill(QsfLiveStats *b, uint32_t n, uint32_t reused, int32_t max_tokens) {
     pthread_mutex_lock(&b->lock);
     QSFStats *s = &b->s;
@@ -239,7 +248,7 @@ void qsf_live_stats_prefill(QsfLiveStats *b, uint32_t n, uint32_t reused, int32_
     s->ahead_done = s->ahead_total = 0;
     s->prefill_done = 0;
     s->prefill_total = n - reused;
-    s->ctx_used = reused;
+    s->ctx_used = begin_ctx(b, n, reused);
     s->out_tokens = 0;
     reset_times(b);
     s->max_tokens = max_tokens > 0 ? (uint32_t)max_tokens : 0;
@@ -356,7 +365,7 @@ static void add_prefill(const QsfLiveStats *b, const QsfForwardStats *f, QSFStat
     s->prefill_tps = seconds > 0 && says_something(done, total, seconds) ? done / seconds : 0;
     s->prefill_left = prefill_left(b, done, seconds);
     const uint32_t past = b->reused + s->prefill_done; /* a prompt may be several evals */
-    s->ctx_used = past > f->missing ? past - f->missing : 0;
+    if (past > f->missing) s->ctx_used = past - f->missing;
 }
 
 /* All are in memory when the plan pins them; that is known before they are read. */

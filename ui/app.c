@@ -13,6 +13,7 @@
 #include "ui/app_internal.h"
 #include "ui/commands.h"
 #include "ui/ctx_full.h"
+#include "ui/dialect.h"
 #include "ui/quoted.h"
 #include "ui/walk.h"
 
@@ -97,30 +98,9 @@ static bool is_command(const char *text, size_t len) {
     return n > 1 && (text[n] == ' ' || text[n] == '\n');
 }
 
-/* Commands of other programs, alone on a line: not messages for a model. */
-static const struct {
-    const char *word, *answer;
-} foreign[] = {
-    { "exit", "/quit or ^D leaves; nothing was sent" },
-    { "quit", "/quit or ^D leaves; nothing was sent" },
-    { ":q", "/quit or ^D leaves; nothing was sent" },
-    { ":q!", "/quit or ^D leaves; nothing was sent" },
-    { ":wq", "/quit or ^D leaves; nothing was sent" },
-    { ":quit", "/quit or ^D leaves; nothing was sent" },
-    { ":exit", "/quit or ^D leaves; nothing was sent" },
-    { ".exit", "/quit or ^D leaves; nothing was sent" },
-    { ".quit", "/quit or ^D leaves; nothing was sent" },
-    { ".help", "/help or F1 shows keys and commands; nothing was sent" },
-    { ":help", "/help or F1 shows keys and commands; nothing was sent" },
-    { ":h", "/help or F1 shows keys and commands; nothing was sent" },
-};
-
+/* What is typed in a terminal may be a command of another chat. */
 static const char *foreign_answer(const UiApp *a, const char *text, size_t len) {
-    for (size_t i = 0; a->interactive && i < sizeof foreign / sizeof *foreign; i++) {
-        if (strlen(foreign[i].word) == len && memcmp(foreign[i].word, text, len) == 0)
-            return foreign[i].answer;
-    }
-    return NULL;
+    return a->interactive ? ui_dialect_message(text, len) : NULL;
 }
 
 static void trim(const char **text, size_t *len) {

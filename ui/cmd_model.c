@@ -8,6 +8,7 @@
 #include "ui/abilities.h"
 #include "ui/app_internal.h"
 #include "ui/commands.h"
+#include "ui/dialect.h"
 #include "ui/model_picker.h"
 #include "ui/path.h"
 #include "ui/server_models.h"
@@ -241,7 +242,7 @@ static void list_settings(UiApp *a) {
         const UiEffect effect = a->engine.effect(a->engine.self, row);
         const char *does = ui_effect_text(effect), *mark = ui_effect_mark(effect);
         qsf_setting_get(&a->settings, row, value, sizeof value);
-        ui_buf_printf(&b, "%s%-15s %-9s %s", i ? "\n" : "", row->name, mark ? mark : value,
+        ui_buf_printf(&b, "%s%-19s %-9s %s", i ? "\n" : "", row->name, mark ? mark : value,
                       does ? does : short_when(row));
         if (effect == UI_EFFECT_USUAL && strcmp(row->name, "prefill-ahead") == 0) add_ahead_reason(a, &b);
     }
@@ -285,11 +286,33 @@ static const QSFSetting *find_setting(UiApp *a, const char *word) {
     return row;
 }
 
+/* Words of other chats; false: it is not one. */
+static bool set_foreign(UiApp *a, const char *word, const char *rest, bool *ok) {
+    const UiDialectSetting *d = qsf_setting_find(word) ? NULL : ui_dialect_setting(word);
+    const char *value = d && (d->fixed || !*rest) ? d->value : rest;
+    *ok = false;
+    if (strcmp(word, "system") == 0) {
+        *ok = ui_cmd_system(a, "system", rest);
+    } else if (strcmp(word, "stop") == 0) {
+        *ok = ui_cmd_stop(a, "stop", rest);
+    } else if (d && d->setting && value) {
+        *ok = ui_app_set(a, qsf_setting_find(d->setting), value, false);
+    } else if (d && d->setting) {
+        *ok = ui_cmd_set(a, "set", d->setting);
+    } else if (d) {
+        ui_app_say(a, UI_ERROR, "/set %s: %s", word, d->hint);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static bool set_words(UiApp *a, char *rest) {
     char *word = word_of(&rest);
+    bool ok;
     /* The syntax of other chats: /set parameter temperature 0.7, /set system TEXT. */
     if (strcmp(word, "parameter") == 0 && *rest) word = word_of(&rest);
-    if (strcmp(word, "system") == 0) return ui_cmd_system(a, "system", rest);
+    if (set_foreign(a, word, rest, &ok)) return ok;
     const QSFSetting *row = find_setting(a, word);
     if (!row) return false;
     if (*rest || !row->arg) return ui_app_set(a, row, rest, false);

@@ -127,7 +127,7 @@ bool ui_session_load(UiApp *a, const char *name) {
     if (ui_app_writing(a) && ui_cmd_busy(a, "load")) return false;
     if (!name_fits(a, name)) return false;
     if (!exists(name)) {
-        ui_app_say(a, UI_ERROR, "there is no session %s; /sessions lists them", name);
+        ui_app_say(a, UI_ERROR, "there is no session %s; /sessions lists them, /models the models", name);
         return false;
     }
     if (a->session.log && strcmp(name, a->session.name) == 0) {

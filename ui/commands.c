@@ -8,6 +8,7 @@
 
 #include "qsf_cli.h"
 #include "ui/abilities.h"
+#include "ui/dialect.h"
 
 const UiWord ui_kv_words[] = {
     { "policy", "what the context forgets when it is full", "eviction-policy" },
@@ -184,7 +185,7 @@ static const UiCommand table[] = {
     { "stats", "", "", "show speed and size of the last answer", ARG(NONE), ui_cmd_stats },
     { "context", "", "[N]", "show the positions in the cache and what a token takes in each kind of layer",
       VALUE("ctx"), ui_cmd_context },
-    { "mem", "ram", "", "show RAM use by category and as the kernel counts it", ARG(NONE), ui_cmd_mem },
+    { "mem", "ram,memory", "", "show RAM use by category and as the kernel counts it", ARG(NONE), ui_cmd_mem },
     { "experts", "", "[forget]", "show where the experts of a sparse model are, and what other budgets would bring; or forget which were used", WORDS(experts_words), ui_cmd_experts },
     { "budget", "", "[SIZE]", "show or change the RAM budget: 200, 1.5G, 25%, auto", VALUE("ram-budget"),
       ui_cmd_budget },
@@ -279,40 +280,6 @@ const UiCommand *ui_command_lookup(const char *word, bool prefix, const QSFSetti
     return by_prefix(word, setting, ambiguous);
 }
 
-/* Commands of other chats, and their equivalents here. */
-static const char *const meanings[][2] = {
-    { "reset", "/clear starts an empty conversation" },
-    { "restart", "/new starts a new session" },
-    { "yank", "/copy copies the last answer, /copy code K a block of code" },
-    { "clip", "/copy copies the last answer, /copy code K a block of code" },
-    { "history", "Up and ^R bring earlier messages back; /sessions lists conversations" },
-    { "chats", "/sessions lists conversations" },
-    { "resume", "/load NAME resumes a session" },
-    { "open", "/model FILE loads a model, /load NAME resumes a session" },
-    { "cancel", "^C stops the answer" },
-    { "abort", "^C stops the answer" },
-    { "more", "/continue continues the last answer" },
-    { "tokens", "/stats shows tokens and speed, /max-tokens limits an answer" },
-    { "config", "/set shows and changes settings" },
-    { "settings", "/set shows and changes settings" },
-    { "parameters", "/set shows and changes settings" },
-    { "params", "/set shows and changes settings" },
-    { "prompt", "/system TEXT sets the system prompt, /show prompt shows the whole prompt" },
-    { "keys", "/help or F1 shows keys and commands" },
-    { "commands", "/help or F1 shows keys and commands" },
-    { "multiline", "Alt-Enter begins a new line; \"\"\" ... \"\"\" holds several" },
-    { "paste", "paste as usual: several lines stay one message" },
-    { "image", "image input is not supported" },
-    { "version", "qsf-chat --version prints it" },
-};
-
-static const char *meaning(const char *word) {
-    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
-        if (strcmp(meanings[i][0], word) == 0) return meanings[i][1];
-    }
-    return NULL;
-}
-
 const char *ui_command_nearest(const char *word) {
     size_t n_settings = qsf_setting_count(), n = ui_command_count();
     const char **names = calloc(n + n_settings, sizeof *names);
@@ -332,7 +299,8 @@ const char *ui_command_nearest(const char *word) {
 
 static bool unknown(UiApp *a, const char *word, bool ambiguous) {
     char *clean = qsf_clean_dup(word, strlen(word), true);
-    const char *near = ui_command_nearest(word), *means = meaning(word), *name = clean ? clean : "";
+    const char *near = ui_command_nearest(word), *means = ui_dialect_command(word),
+               *name = clean ? clean : "";
     if (ambiguous)
         ui_app_say(a, UI_ERROR, "/%s: ambiguous command; press Tab for matches", name);
     else if (means)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* /role: a system prompt and settings of the configuration file become those of the session, and the other way
- * round. */
+/* /role: a system prompt and settings of the configuration file become those of the session, and the other
+ * way round. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

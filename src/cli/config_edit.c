@@ -85,7 +85,7 @@ static void add_section(QsfStrbuf *b, const QSFRoleEdit *edit) {
     for (size_t i = 0; i < edit->n_stops; i++) add_line(b, "stop", edit->stops[i]);
 }
 
-/* What a heading can have. Words of /role are no names. */
+/* What a heading can have. The words of /role cannot be names. */
 static bool is_name(const char *name) {
     static const char *const words[] = { "save", "save!", "delete" };
     const size_t n = strlen(name), word = strcspn(name, " ");

@@ -146,7 +146,7 @@ static void test_refused(void **state) {
             fail_msg("%s: %s", lines[i][0], last_said(x, UI_ERROR));
         assert_string_equal(file(), text);
     }
-    put("role = a\nnonsense = 1\n" FIRST); /* somebody changes the file meanwhile */
+    put("role = a\nnonsense = 1\n" FIRST); /* the file was changed by another program */
     say(x, "/role save c");
     assert_non_null(strstr(last_said(x, UI_ERROR), ":2: unknown option 'nonsense'"));
     assert_null(strstr(file(), "[role c]"));
@@ -224,7 +224,8 @@ static int remove_home(void **state) {
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
-    const struct CMUnitTest tests[] = { T(test_save), T(test_rest_stays), T(test_refused), T(test_texts),
-                                        T(test_tab) };
+    const struct CMUnitTest tests[] = {
+        T(test_save), T(test_rest_stays), T(test_refused), T(test_texts), T(test_tab),
+    };
     return cmocka_run_group_tests(tests, make_home, remove_home);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Changes the sections of roles in a configuration file: implements qsf_config_edit_role. The rest of the file,
- * with its comments, stays as it is; the result is read and checked before it replaces the file. */
+/* Changes the sections of roles in a configuration file: implements qsf_config_edit_role. The rest of the
+ * file, with its comments, stays as it is; the result is read and checked before it replaces the file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -230,8 +230,7 @@ void qsf_live_stats_budget(QsfLiveStats *b, const QSFSettings *s) {
     pthread_mutex_unlock(&b->lock);
 }
 
-/* Positions at the begin of a prefill. A conversation that has evicted positions and is read from its
- * beginning soon has as many as before: the number does not drop to 0 for a moment. */
+/* A conversation that has evicted positions and is read from its beginning soon has as many as before. */
 static uint32_t begin_ctx(const QsfLiveStats *b, uint32_t n, uint32_t reused) {
     QsfForwardStats f = { 0 };
     if (b->rt != NULL) qsf_forward_stats(b->rt->fwd, &f);

@@ -63,6 +63,18 @@ int qsf_draft_model_check(const QsfModel *m, const QSFSettings *s, QsfLedger *le
     return rc;
 }
 
+#define PROBE_BYTES (1u << 20) /* part of every plan's slack for code and small allocations */
+
+int qsf_draft_model_probe(const QsfModel *m, const QSFSettings *s, QsfErr *err) {
+    QsfLedger ledger;
+    qsf_ledger_init(&ledger, PROBE_BYTES);
+    const int rc = qsf_draft_model_check(m, s, &ledger, err);
+    qsf_ledger_destroy(&ledger);
+    if (rc != QSF_E_BUDGET) return rc;
+    qsf_err_clear(err);
+    return QSF_OK;
+}
+
 /* The one in use, or a new one. */
 static int candidate(QsfRuntime *r, QsfDraftModel **out, QsfErr *err) {
     *out = r->draft;

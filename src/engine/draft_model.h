@@ -10,6 +10,9 @@
 /* Checks whether the draft model of s, if there is one that would be used, can be opened and has the
  * vocabulary of m. QSF_E_MODEL, QSF_E_RUNTIME, QSF_E_INTERRUPTED; the message begins with the setting. */
 int qsf_draft_model_check(const QsfModel *m, const QSFSettings *s, QsfLedger *ledger, QsfErr *err);
+/* The same within 1 MB, by any thread while m is not changed: QSF_OK for a file whose metadata needs more,
+ * which is checked when it is opened for a plan. */
+int qsf_draft_model_probe(const QsfModel *m, const QSFSettings *s, QsfErr *err);
 
 /* After a plan p was made with these options: makes one with the draft model beside the model, if drafts of
  * o->drafting may come from it and nothing that matters is given up for it. *x: the draft model in the plan,

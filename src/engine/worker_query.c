@@ -473,21 +473,6 @@ static int check_template(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     return rc;
 }
 
-#define CHECK_BYTES (1u << 20) /* part of every plan's slack for code and small allocations */
-
-/* A file with more than a little metadata is opened by the engine alone, in its budget. */
-static int check_draft_model(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
-    QsfLedger ledger;
-    qsf_ledger_init(&ledger, CHECK_BYTES);
-    int rc = qsf_draft_model_check(&w->rt.model, s, &ledger, err);
-    qsf_ledger_destroy(&ledger);
-    if (rc == QSF_E_BUDGET) {
-        qsf_err_clear(err);
-        rc = QSF_OK;
-    }
-    return rc;
-}
-
 int qsf_worker_check(QSFWorker *w, const QSFSettings *s, char *err, size_t cap) {
     QsfErr e = { 0 };
     qk_level level;
@@ -508,7 +493,7 @@ int qsf_worker_check(QSFWorker *w, const QSFSettings *s, char *err, size_t cap) 
     if (w->lent && rc == QSF_OK && strcmp(s->chat_template, now.chat_template) != 0)
         rc = check_template(w, s, &e);
     if (w->lent && rc == QSF_OK && strcmp(s->draft_model, now.draft_model) != 0)
-        rc = check_draft_model(w, s, &e);
+        rc = qsf_draft_model_probe(&w->rt.model, s, &e);
     pthread_mutex_unlock(&w->lend_lock);
     if (rc != QSF_OK) snprintf(err, cap, "%s", e.msg);
     return rc == QSF_OK ? 0 : e.code;

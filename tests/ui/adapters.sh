@@ -46,6 +46,9 @@ err_has "control-vector: there is no file 'add F': give its name without 'add'"
 err_has 'guide: is not a file, which is needed here'
 
 # What cannot be used is refused at once, and only that.
+printf '/draft-model nofile\n' | chat_lines 1 "$base" --no-save
+err_has 'draft-model: .*nofile: cannot open'
+! grep -q 'draft-model .*nofile$\|is off again' "$work/err" || { cat "$work/err"; fail "the change was announced"; }
 printf '/lora add nofile\n/lora add %s\n/lora\n' "$base" | chat_lines 1 "$base" --no-save
 err_has 'qsf-chat: nofile: cannot open'
 err_has 'base.gguf: is not an adapter'

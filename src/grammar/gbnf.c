@@ -137,12 +137,17 @@ static bool counts(QsfReadText *r, uint32_t *min, uint32_t *max) {
     return true;
 }
 
+/* Each repetition of a repetition is one more level of nodes. */
+#define REPEATED_MOST 8u
+
 static uint32_t repeated(QsfReadText *r, uint32_t node, bool in_group) {
-    for (;;) {
+    for (unsigned n = 0;; n++) {
         uint32_t min = 0, max = QSF_NO_LIMIT;
         skip(r, in_group);
         const char c = qsf_read_peek(r);
         if (r->b->failed || (c != '*' && c != '+' && c != '?' && c != '{')) return node;
+        if (n == REPEATED_MOST)
+            return qsf_read_fail(r, r->at, "more than %u repetitions of one item", REPEATED_MOST);
         if (c == '{') {
             if (!counts(r, &min, &max)) return 0;
         } else {

@@ -315,6 +315,9 @@ static void test_deep(void **state) {
     refuse(QSF_KIND_REGEX, text, "nested more than");
     memcpy(text, "root ::= ", 9);
     refuse(QSF_KIND_GBNF, text, "nested more than");
+    memset(text, '?', sizeof text - 1);
+    memcpy(text, "root ::= .", 10);
+    refuse(QSF_KIND_GBNF, text, "column 19: more than 8 repetitions");
     memset(text, '[', sizeof text - 1);
     refuse(QSF_KIND_SCHEMA, text, "");
 }

@@ -74,7 +74,7 @@ get_src := $(if $(filter 1,$(HAVE_GET)),$(call find,get/*.c))
 # Only where libmicrohttpd is.
 serve_src := $(if $(filter 1,$(HAVE_SERVE)),$(call find,serve/*.c))
 # Of these, what knows neither that library nor a running engine.
-serve_parts := $(patsubst %,serve/%.c,calls control fields guard job lists memory messages reader reply request responses responses_items responses_reply route slots tools)
+serve_parts := $(patsubst %,serve/%.c,calls control fields guard job lists memory messages prompt reader reply request responses responses_items responses_reply route slots tools)
 harness_src := $(call find,tests/harness/*.c)
 unit_main := tests/unit/units.c
 unit_src := $(call find,tests/unit/*/t_*.c tests/unit/ui/ui_*.c)

@@ -89,12 +89,13 @@ typedef struct QSFRequest {
                           have its text from its beginning, and its tokens count as generated */
     int32_t branch_id; /* a token of the vocabulary */
     bool score; /* the last message, an answer, is evaluated for qsf_worker_tokens; nothing is generated. With
-                   raw: all tokens of the only message but the first are, and only `scored` has them */
+                   raw: all tokens of the prompt but the first are, and only `scored` has them */
     /* With score: called by the engine's thread for each token that is evaluated, in their order; with raw
      * also for the first token, whose p is -1. It may call qsf_worker_token_text. NULL = none. */
     void (*scored)(void *arg, const QSFToken *token);
     void *scored_arg;
-    /* With score: the tokens of the answer (qsf_worker_token_ids), or NULL: those that its text has. */
+    /* With score: the tokens of the answer (qsf_worker_token_ids), or NULL: those that its text has. With
+     * raw: the prompt, as it is, instead of messages (n_messages 0). All must be in the vocabulary. */
     const int32_t *tokens;
     size_t n_tokens;
 } QSFRequest;

@@ -13,6 +13,9 @@
 #include "src/base/err.h"
 #include "src/base/plural.h"
 
+#define TOO_LARGE "the server has no more memory for answers that wait to be read"
+#define PIECE     1024u /* bytes of a token in the text of a prompt */
+
 /* ---- the end of a job ---- */
 
 static void lock(ServeAnswer *a) { pthread_mutex_lock(&a->server->lock); }
@@ -57,8 +60,10 @@ static void report(const ServeAnswer *a, const char *kind, const char *text) {
 static QSFRequest request_of(const ServeAnswer *a, const ServeRequest *r) {
     const char *from, *snapshot = serve_slots_choose(a->slots, r, &from);
     return (QSFRequest){ .messages = r->messages,
-                         .n_messages = r->n_messages,
+                         .n_messages = r->ids != NULL ? 0 : r->n_messages,
                          .raw = !r->chat,
+                         .tokens = r->ids,
+                         .n_tokens = r->n_ids,
                          .tools = r->tools,
                          .tools_len = r->tools_len,
                          .call = r->call,
@@ -77,8 +82,10 @@ static QSFRequest request_of(const ServeAnswer *a, const ServeRequest *r) {
 /* Before the prompt is answered, its own tokens are evaluated for their logprobs. */
 static QSFRequest scoring_of(ServeAnswer *a, const ServeRequest *r) {
     return (QSFRequest){ .messages = r->messages,
-                         .n_messages = 1,
+                         .n_messages = r->ids != NULL ? 0 : 1,
                          .raw = true,
+                         .tokens = r->ids,
+                         .n_tokens = r->n_ids,
                          .score = true,
                          .scored = serve_logprobs_scored,
                          .scored_arg = a };
@@ -98,6 +105,28 @@ static void submit(ServeAnswer *a) {
     unlock(a);
 }
 
+/* The text of ids: of control tokens there is none. Token by token, since a list is short for its text. */
+static bool echo_ids(ServeAnswer *a) {
+    char piece[PIECE];
+    bool special = false, ok = true;
+    ServeJob *job = a->job;
+    for (size_t i = 0; i < job->request.n_ids && ok; i++) {
+        const int32_t id = job->request.ids[i];
+        const size_t len = qsf_worker_token_text(a->server->worker, id, piece, sizeof piece, &special);
+        if (!special) qsf_strbuf_add(&job->text, piece, len < sizeof piece ? len : sizeof piece);
+        ok = qsf_strbuf_ok(&job->text) && serve_job_charge(job);
+    }
+    return ok;
+}
+
+/* The answer begins with the prompt. Under the lock. */
+static bool echo(ServeAnswer *a) {
+    const ServeRequest *r = &a->job->request;
+    if (r->ids != NULL) return echo_ids(a);
+    qsf_strbuf_add(&a->job->text, r->messages[0].content, r->messages[0].len);
+    return true;
+}
+
 void serve_answer_begin(ServeAnswer *a, ServeJob *job) {
     ServeRequest *r = &job->request;
     a->job = job;
@@ -108,10 +137,13 @@ void serve_answer_begin(ServeAnswer *a, ServeJob *job) {
     qsf_worker_model_defaults(a->server->worker, &r->settings);
     qsf_worker_set_params(a->server->worker, &r->settings.params);
     lock(a);
-    if (r->echo) qsf_strbuf_add(&job->text, r->messages[0].content, r->messages[0].len);
+    const bool ok = !r->echo || echo(a);
     job->shown = a->echoed = job->text.len;
     unlock(a);
-    submit(a);
+    if (ok)
+        submit(a);
+    else
+        fail(a, 503, "answer_too_large", TOO_LARGE);
 }
 
 /* ---- events ---- */
@@ -144,9 +176,7 @@ static void take_text(ServeAnswer *a, const QSFEvent *e) {
                          : job->text.len;
     }
     const bool ok = serve_job_charge(job) && qsf_strbuf_ok(&job->text) && qsf_strbuf_ok(&job->reasoning);
-    if (!ok)
-        serve_error_set(&job->error, 503, "answer_too_large", NULL,
-                        "the server has no more memory for answers that wait to be read");
+    if (!ok) serve_error_set(&job->error, 503, "answer_too_large", NULL, TOO_LARGE);
     unlock(a);
     if (!ok) cancel(a);
 }
@@ -240,6 +270,7 @@ static const char *field_of(const ServeRequest *r, const char *message, size_t *
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strncmp(message, rows[i][0], strlen(rows[i][0])) == 0) return rows[i][1];
     if (!r->chat && strcmp(message, "the prompt is empty") == 0) return "prompt";
+    if (!r->chat && strncmp(message, "token ", 6) == 0) return "prompt"; /* N is outside the vocabulary */
     const bool given = r->grammar_kind != QSF_GRAMMAR_NONE && n == sizeof grammar - 1 &&
                        memcmp(message, grammar, n) == 0;
     const char *field = given ? forms[r->grammar_kind] : serve_field_of_setting(message, n);

@@ -241,17 +241,8 @@ static bool read_messages(ServeReader *rd, const Field *f) {
 }
 
 static bool read_prompt(ServeReader *rd, const Field *f) {
-    ServeSlice s;
     (void)f;
-    bool list = serve_reader_is(rd, '['), first = true, more = true;
-    if (list && (!serve_reader_enter(rd, '[') || !serve_reader_next(rd, '[', &first, &more))) return false;
-    if (!more || !serve_reader_is(rd, '"'))
-        return serve_reader_fail(rd, "expected a string, or an array with one; tokens are not supported");
-    if (!serve_reader_string(rd, &s)) return false;
-    if (list && !serve_reader_next(rd, '[', &first, &more)) return false;
-    if (list && more) return serve_reader_fail(rd, "only one prompt at a time is supported");
-    return serve_request_set_prompt(rd->r, s.text, s.len) ||
-           serve_error_set(rd->error, 500, NULL, NULL, "out of memory");
+    return serve_prompt_read(rd);
 }
 
 /* ---- the form of the answer ---- */

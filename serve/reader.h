@@ -65,6 +65,11 @@ bool serve_lists_texts(ServeReader *rd, char *dst, size_t cap);
 bool serve_tools_read(ServeReader *rd);
 bool serve_tool_choice_read(ServeReader *rd);
 
+/* ---- prompt.c ---- */
+
+/* Reads a prompt: a text, token ids, or an array with one of both. */
+bool serve_prompt_read(ServeReader *rd);
+
 /* ---- messages.c ---- */
 
 /* Reads the array of messages. */

@@ -96,11 +96,15 @@ void serve_request_free(ServeRequest *r) {
     free(r->messages);
     r->messages = NULL;
     r->n_messages = 0;
+    free(r->ids);
+    r->ids = NULL;
+    r->n_ids = 0;
 }
 
 /* A message has at least as many bytes as {"role":"user","content":""}; their array, which grows by doubling,
  * is copied when it grows. The longest string and the longest key are decoded beside the body, in buffers
- * that grow by doubling, too. */
+ * that grow by doubling, too. A token id of a prompt takes 4 bytes; of its JSON, at least 2 bytes, no string
+ * is decoded. */
 #define MESSAGE_JSON 28u
 
 size_t serve_request_room(size_t len) {
@@ -109,4 +113,6 @@ size_t serve_request_room(size_t len) {
     return 3 * n * sizeof(QSFMessage) + 4 * len;
 }
 
-size_t serve_request_held(const ServeRequest *r) { return 2 * r->n_messages * sizeof(QSFMessage); }
+size_t serve_request_held(const ServeRequest *r) {
+    return 2 * r->n_messages * sizeof(QSFMessage) + r->n_ids * sizeof *r->ids;
+}

@@ -13,9 +13,11 @@
 #define SERVE_TOP      QSF_CANDIDATES_MOST /* most of top_logprobs */
 
 typedef struct ServeRequest {
-    bool chat;                     /* of /v1/chat/completions, otherwise of /v1/completions */
-    QSFMessage *messages;          /* (n_messages), malloc'ed; their texts are in the body */
-    size_t n_messages;             /* /v1/completions: 1, the prompt */
+    bool chat;            /* of /v1/chat/completions, otherwise of /v1/completions */
+    QSFMessage *messages; /* (n_messages), malloc'ed; their texts are in the body */
+    size_t n_messages;    /* /v1/completions: 1, the prompt; its JSON if it is token ids */
+    int32_t *ids;         /* (n_ids), malloc'ed: a prompt of token ids; NULL = it is a text */
+    size_t n_ids;
     const char *stop[SERVE_STOPS]; /* (n_stop) in the body */
     size_t n_stop;
     bool stream, usage;     /* usage: an event of its own has it (stream_options) */
@@ -41,7 +43,7 @@ typedef struct ServeRequest {
 
 /* Reads a body of len bytes, which is changed and has to stay as long as r; base: the settings of the server.
  * false with *e set: status 400, or 500 without memory. Release r with serve_request_free in any case: it
- * frees the messages; values that are not texts remain. */
+ * frees the messages and ids; values that are not texts remain. */
 bool serve_request_parse(ServeRequest *r, bool chat, char *body, size_t len, const QSFSettings *base,
                          ServeError *e);
 void serve_request_free(ServeRequest *r);

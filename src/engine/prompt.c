@@ -21,6 +21,7 @@ bool qsf_request_ok(const QSFRequest *r) {
     if (r == NULL || (r->messages == NULL && r->n_messages > 0) || (r->stop == NULL && r->n_stop > 0) ||
         (r->tokens == NULL && r->n_tokens > 0) || (r->tools == NULL && r->tools_len > 0))
         return false;
+    if (r->raw && r->n_tokens > 0 && r->n_messages > 0) return false;
     if (r->call != NULL && (r->raw || r->continue_last || r->grammar != NULL)) return false;
     for (size_t i = 0; i < r->n_messages; i++)
         if (!message_ok(&r->messages[i])) return false;
@@ -29,8 +30,8 @@ bool qsf_request_ok(const QSFRequest *r) {
     return true;
 }
 
-/* The tokens of an answer that is evaluated. */
-static size_t n_tokens(const QSFRequest *r) { return r->score ? r->n_tokens : 0; }
+/* The tokens of an answer that is evaluated, or of the prompt. */
+static size_t n_tokens(const QSFRequest *r) { return r->score || r->raw ? r->n_tokens : 0; }
 
 static size_t name_len(const char *name) { return name != NULL ? strlen(name) : 0; }
 
@@ -122,7 +123,7 @@ static QsfRequestCopy *copy(const QSFRequest *r) {
 
 QsfRequestCopy *qsf_request_copy(const QSFRequest *r, uint64_t refused) {
     QSFRequest small = *r;
-    if (refused > 0) small.n_messages = 0;
+    if (refused > 0) small.n_messages = small.n_tokens = 0;
     QsfRequestCopy *c = copy(&small);
     if (c != NULL) c->refused = refused;
     if (c != NULL && refused > 0) c->text_bytes = qsf_request_text_bytes(r);
@@ -232,6 +233,26 @@ int qsf_prompt_encode(QsfRuntime *r, const QsfMsg *msgs, size_t n, unsigned flag
     if (rc == QSF_E_BUDGET && r->fwd != NULL) qsf_prompt_advise(r, messages_need(r, msgs, n), err);
     return rc;
 }
+
+int qsf_prompt_check_ids(const QsfRuntime *r, const int32_t *ids, size_t n, QsfErr *err) {
+    const uint32_t vocab = qsf_tokenizer_n_vocab(r->tok);
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] < 0 || (uint32_t)ids[i] >= vocab)
+            return qsf_err_set(err, QSF_E_USAGE, "token %d is outside the vocabulary", (int)ids[i]);
+    return QSF_OK;
+}
+
+int qsf_prompt_take_ids(const QsfRuntime *r, const QsfRequestCopy *q, QsfIds *ids, QsfThinkPrompt *where,
+                        QsfErr *err) {
+    *where = (QsfThinkPrompt){ 0 };
+    qsf_think_start(&where->split, &r->think_raw);
+    if (r->fwd != NULL && !qsf_forward_evicts(r->fwd) && q->n_tokens > qsf_forward_ctx(r->fwd))
+        return qsf_prompt_too_long(r, q->n_tokens, false, err);
+    int rc = qsf_prompt_check_ids(r, q->tokens, q->n_tokens, err);
+    return rc == QSF_OK ? qsf_ids_append(ids, q->tokens, q->n_tokens, err) : rc;
+}
+
+bool qsf_prompt_has_ids(const QsfRequestCopy *q) { return q->raw && q->n_tokens > 0; }
 
 /* ---- the system prompt ---- */
 

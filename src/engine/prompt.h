@@ -32,8 +32,9 @@ typedef struct QsfRequestCopy {
     size_t grammar_len;
     uint32_t branch; /* as QSFRequest.branch */
     int32_t branch_id;
-    bool score;            /* then continue_last, too */
-    const int32_t *tokens; /* (n_tokens) as QSFRequest.tokens; 0 = none */
+    bool score; /* then continue_last, too */
+    const int32_t
+        *tokens; /* (n_tokens) as QSFRequest.tokens; 0 = none, of the answer or with raw the prompt */
     size_t n_tokens;
     void (*scored)(void *arg, const QSFToken *token); /* as QSFRequest.scored */
     void *scored_arg;
@@ -76,6 +77,15 @@ int qsf_prompt_advise(QsfRuntime *r, uint64_t need, QsfErr *err);
  * context. */
 int qsf_prompt_encode(QsfRuntime *r, const QsfMsg *msgs, size_t n, unsigned flags, QsfIds *ids,
                       QsfThinkPrompt *where, QsfErr *err);
+
+/* Is its prompt given by its tokens? */
+bool qsf_prompt_has_ids(const QsfRequestCopy *q);
+/* Copies that prompt to ids, which must be empty and are charged to their ledger, if they have one. Also
+ * QSF_E_USAGE for an id outside the vocabulary, QSF_E_CONTEXT and QSF_E_BUDGET. */
+int qsf_prompt_take_ids(const QsfRuntime *r, const QsfRequestCopy *q, QsfIds *ids, QsfThinkPrompt *where,
+                        QsfErr *err);
+/* Are these (n) in the vocabulary? Otherwise QSF_E_USAGE. */
+int qsf_prompt_check_ids(const QsfRuntime *r, const int32_t *ids, size_t n, QsfErr *err);
 
 /* Returns n: ids[0..n) of the prompt of these messages, which have a ledger, do not depend on the text of the
  * user. 0 without a system message or tools, without a template, without memory, and where nothing needs it:

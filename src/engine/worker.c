@@ -211,7 +211,7 @@ uint64_t qsf_worker_unload(QSFWorker *w) {
 }
 
 static uint64_t request_need(const QsfRuntime *r, const QSFRequest *q) {
-    uint64_t sum = 0;
+    uint64_t sum = q->n_tokens * (uint64_t)QSF_REQUEST_BYTES;
     for (size_t i = 0; i < q->n_messages; i++) {
         const QSFMessage *m = &q->messages[i];
         if (m->len > 0) sum += qsf_prompt_need(r, m->content, m->len);

@@ -117,6 +117,18 @@ static int refuse_text(QSFWorker *w, const QsfRequestCopy *r, QsfErr *err) {
                        "the text of the conversation did not fit in the RAM budget: ask again");
 }
 
+/* A prompt of tokens, while its copy is charged as texts are. */
+static int take_ids(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err) {
+    const uint64_t bytes = r->text_bytes * (uint64_t)QSF_REQUEST_BYTES;
+    int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the tokens of the prompt", err);
+    if (rc == QSF_OK) {
+        ids->ledger = &w->rt.ledger;
+        rc = qsf_prompt_take_ids(&w->rt, r, ids, where, err);
+        qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
+    }
+    return rc == QSF_E_BUDGET ? qsf_prompt_advise(&w->rt, bytes + r->n_tokens * sizeof *ids->data, err) : rc;
+}
+
 /* The prompt, while the texts of the owner are charged. */
 static int encode_beside(QSFWorker *w, const QsfRequestCopy *r, unsigned flags, QsfIds *ids,
                          QsfThinkPrompt *where, QsfErr *err) {
@@ -127,7 +139,9 @@ static int encode_beside(QSFWorker *w, const QsfRequestCopy *r, unsigned flags, 
     int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, r->held, "the text of the conversation",
                                 err);
     if (rc != QSF_OK) return qsf_prompt_advise(&w->rt, r->text_bytes * (uint64_t)QSF_REQUEST_BYTES, err);
-    rc = qsf_prompt_encode(&w->rt, r->messages, r->n_messages, flags, ids, where, err);
+    rc = qsf_prompt_has_ids(r)
+             ? take_ids(w, r, ids, where, err)
+             : qsf_prompt_encode(&w->rt, r->messages, r->n_messages, flags, ids, where, err);
     qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, r->held);
     return rc;
 }
@@ -298,11 +312,11 @@ static void end_answer(QSFWorker *w, const QsfGeneration *out) {
 
 /* Tokens with another text are those of another answer: the template may change it, or the vocabulary. */
 static int check_scored(QSFWorker *w, const Asked *q, const QsfGeneration *out, QsfErr *err) {
-    const QsfMsg *last = &q->r->messages[q->r->n_messages - 1];
     if (q->r->raw) { /* these are of no answer */
         qsf_answer_tokens_begin(&w->tokens, 0, 0, false);
         return QSF_OK;
     }
+    const QsfMsg *last = &q->r->messages[q->r->n_messages - 1];
     const bool given = q->r->n_tokens > 0, stopped = out->stop == QSF_STOP_INTERRUPTED;
     const bool same = out->text_bytes == last->len || (given && out->text_bytes > last->len);
     if (stopped || !same) qsf_answer_tokens_begin(&w->tokens, 0, 0, false);
@@ -375,16 +389,14 @@ static int begin_branch(QSFWorker *w, Asked *q, QsfErr *err) {
 static int take_given(QSFWorker *w, Asked *q, const QsfIds *prompt, const QsfThinkPrompt *where,
                       QsfErr *err) {
     const QsfRequestCopy *r = q->r;
-    const uint32_t vocab = qsf_tokenizer_n_vocab(w->rt.tok);
-    for (size_t i = 0; i < r->n_tokens; i++)
-        if (r->tokens[i] < 0 || (uint32_t)r->tokens[i] >= vocab)
-            return qsf_err_set(err, QSF_E_USAGE, "token %d is outside the vocabulary", (int)r->tokens[i]);
+    int rc = qsf_prompt_check_ids(&w->rt, r->tokens, r->n_tokens, err);
+    if (rc != QSF_OK) return rc;
     if (r->n_tokens > QSF_TOKENS_KNOWN)
         return qsf_err_set(err, QSF_E_USAGE, "the answer has more than %u tokens", QSF_TOKENS_KNOWN);
     q->where = *where;
     q->begun = (uint32_t)r->n_tokens;
     q->ids.n = 0;
-    int rc = qsf_ids_append(&q->ids, prompt->data, prompt->n, err);
+    rc = qsf_ids_append(&q->ids, prompt->data, prompt->n, err);
     return rc == QSF_OK ? qsf_ids_append(&q->ids, r->tokens, r->n_tokens, err) : rc;
 }
 
@@ -395,12 +407,12 @@ static int begin_score(QSFWorker *w, Asked *q, QsfErr *err) {
     QsfIds ids = { 0 };
     QsfThinkPrompt where;
     size_t same = 0;
-    if (before.n_messages == 0 || q->ids.n == 0)
-        return qsf_err_set(err, QSF_E_USAGE, "there is no answer whose tokens can be evaluated");
-    if (q->r->raw) {
+    if (q->r->raw && q->ids.n > 0) {
         q->begun = (uint32_t)q->ids.n - 1;
         return QSF_OK;
     }
+    if (before.n_messages == 0 || q->ids.n == 0)
+        return qsf_err_set(err, QSF_E_USAGE, "there is no answer whose tokens can be evaluated");
     before.n_messages--;
     before.continue_last = false;
     int rc = encode(w, &before, &ids, &where, err);

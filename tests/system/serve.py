@@ -239,7 +239,7 @@ def test_errors(s):
         check("/" not in got["error"]["message"], "a path of this machine", got)
     check(s.chat("x", model="gpt-4")[1]["error"]["code"] == "model_not_found", "another model")
     check(s.chat("x", model="gpt-4")[0] == 404, "another model")
-    for prompt in ([1, 2], [], ["a", "b"], 5, [[1]]):
+    for prompt in ([], ["a", "b"], 5, [[1], [2]]):
         check(s.ask("/v1/completions", {"prompt": prompt})[0] == 400, "prompt", prompt)
     check(s.ask("/v1/nothing")[0] == 404, "a path that does not exist")
     status, _, headers = s.ask("/v1/chat/completions")

@@ -12,6 +12,7 @@ export XDG_STATE_HOME="$work/state" work QSF_BUILDDIR
 export tiny
 
 py "$QSF_SRCDIR/tests/system/serve.py" || fail "answers"
+py "$QSF_SRCDIR/tests/system/serve_prompts.py" || fail "prompts of token ids"
 py "$QSF_SRCDIR/tests/system/serve_clients.py" || fail "clients"
 
 # ---- curl, as in the documentation

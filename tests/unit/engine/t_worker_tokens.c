@@ -249,6 +249,63 @@ static void known_tokens_are_evaluated(void **state) {
     done(w);
 }
 
+/* The tokens of a text that is evaluated. */
+typedef struct Scored {
+    int32_t ids[MAX];
+    float p[MAX];
+    uint32_t n;
+} Scored;
+
+static void take_scored(void *arg, const QSFToken *t) {
+    Scored *s = arg;
+    if (s->n == MAX) return;
+    s->ids[s->n] = t->id;
+    s->p[s->n++] = t->p;
+}
+
+/* A prompt of ids is that of the text which has them; nothing is put before it. */
+static void a_prompt_of_ids(void **state) {
+    static char text[65536];
+    Scored want = { .n = 0 }, got = { .n = 0 };
+    QSFRequest r = { .messages = &question, .n_messages = 1, .raw = true };
+    (void)state;
+    QSFWorker *w = tiny(0);
+    QsfSeen *s = qsf_rig_finish(w, qsf_worker_submit(w, &r));
+    assert_int_equal(s->end.type, QSF_EVENT_DONE);
+    assert_true(s->len > 0);
+    const uint32_t n = s->end.prompt_tokens;
+    memcpy(text, s->text, s->len + 1);
+    r.score = true;
+    r.scored = take_scored;
+    r.scored_arg = &want;
+    (void)qsf_rig_finish(w, qsf_worker_submit(w, &r));
+    assert_int_equal(want.n, n);
+    QSFRequest ids = { .raw = true, .tokens = want.ids, .n_tokens = n };
+    s = qsf_rig_finish(w, qsf_worker_submit(w, &ids));
+    assert_string_equal(s->text, text);
+    assert_int_equal(s->end.prompt_tokens, n);
+    ids.score = true;
+    ids.scored = take_scored;
+    ids.scored_arg = &got;
+    s = qsf_rig_finish(w, qsf_worker_submit(w, &ids));
+    assert_int_equal(s->end.type, QSF_EVENT_DONE);
+    assert_int_equal(got.n, n);
+    assert_memory_equal(got.ids, want.ids, n * sizeof *got.ids);
+    for (uint32_t i = 0; i < n; i++) assert_float_equal(got.p[i], want.p[i], 1e-3);
+    ids.score = false;
+    ids.n_tokens = 1;
+    assert_int_equal(qsf_rig_finish(w, qsf_worker_submit(w, &ids))->end.prompt_tokens, 1);
+    ids.messages = &question;
+    ids.n_messages = 1;
+    assert_int_equal(qsf_worker_submit(w, &ids), 0); /* one of both */
+    ids.n_messages = 0;
+    want.ids[0] = 1 << 30;
+    s = qsf_rig_finish(w, qsf_worker_submit(w, &ids));
+    assert_string_equal(s->end_text, "token 1073741824 is outside the vocabulary");
+    assert_int_equal(s->end.code, QSF_E_USAGE);
+    done(w);
+}
+
 /* /continue adds to the rows; other requests forget them. */
 static void continuing_adds_rows(void **state) {
     (void)state;
@@ -301,13 +358,10 @@ static void text_of_tokens(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_describe_the_answer),
-        cmocka_unit_test(a_branch_goes_on_from_its_token),
-        cmocka_unit_test(branches_that_are_refused),
-        cmocka_unit_test(an_answer_is_evaluated_again),
-        cmocka_unit_test(known_tokens_are_evaluated),
-        cmocka_unit_test(continuing_adds_rows),
-        cmocka_unit_test(text_of_tokens),
+        cmocka_unit_test(rows_describe_the_answer),   cmocka_unit_test(a_branch_goes_on_from_its_token),
+        cmocka_unit_test(branches_that_are_refused),  cmocka_unit_test(an_answer_is_evaluated_again),
+        cmocka_unit_test(known_tokens_are_evaluated), cmocka_unit_test(a_prompt_of_ids),
+        cmocka_unit_test(continuing_adds_rows),       cmocka_unit_test(text_of_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

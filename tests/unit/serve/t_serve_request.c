@@ -129,6 +129,55 @@ static void test_fields(void **state) {
     done(&b);
 }
 
+static void test_ids(void **state) {
+    static const char *const forms[] = { "[ 7,0 , 31999]", "[[7, 0,31999] ]" };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        char text[100];
+        (void)snprintf(text, sizeof text, "{\"prompt\": %s, \"echo\": true}", forms[i]);
+        Body b = parse(false, text);
+        if (!b.ok) fail_msg("%s", b.e.message);
+        assert_int_equal(b.r.n_ids, 3);
+        assert_memory_equal(b.r.ids, ((int32_t[]){ 7, 0, 31999 }), 3 * sizeof *b.r.ids);
+        assert_int_equal(b.r.n_messages, 1);
+        assert_true(serve_request_held(&b.r) >= 3 * sizeof *b.r.ids);
+        done(&b);
+        for (size_t n = 0; n < strlen(text); n++) { /* a part of it */
+            b = parse_bytes(false, text, n);
+            assert_false(b.ok);
+            done(&b);
+        }
+    }
+    Body b = parse(false, "{\"prompt\": [\"7\"]}");
+    assert_true(b.ok && b.r.ids == NULL);
+    done(&b);
+    static const char *const wrong[][2] = {
+        { "[]", "the prompt is empty" },
+        { "[[]]", "the prompt is empty" },
+        { "[\"a\", \"b\"]", "only one prompt" },
+        { "[[1], [2]]", "only one prompt" },
+        { "[\"a\", 1]", "only one prompt" },
+        { "[1, \"a\"]", "numbers" },
+        { "[1, [2]]", "numbers" },
+        { "[[[1]]]", "numbers" },
+        { "[-1]", "from 0 to 2147483647" },
+        { "[2147483648]", "from 0 to 2147483647" },
+        { "[1.5]", "from 0 to 2147483647" },
+        { "[01]", "leading zeros" },
+        { "[null]", "expected a string, token ids" },
+        { "{}", "expected a string, token ids" },
+        { "1", "expected a string, token ids" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[100];
+        (void)snprintf(text, sizeof text, "{\"prompt\": %s}", wrong[i][0]);
+        b = parse(false, text);
+        if (strstr(b.e.message, wrong[i][1]) == NULL) fail_msg("%s: %s", text, b.e.message);
+        assert_string_equal(b.e.param, "prompt");
+        done(&b);
+    }
+}
+
 /* Reasoning that is continued, or that an answer follows. */
 static void expect_thought(const char *last, const char *how, int thought) {
     char text[300];
@@ -262,8 +311,9 @@ static void test_control(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages), cmocka_unit_test(test_fields),  cmocka_unit_test(test_continued),
-        cmocka_unit_test(test_control),  cmocka_unit_test(test_refused), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_ids),       cmocka_unit_test(test_messages), cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_continued), cmocka_unit_test(test_control),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

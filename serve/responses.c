@@ -305,9 +305,10 @@ static bool translate(ServeTranslation *t) {
 
 /* A call takes the most: of {"type":"function_call","call_id":"","name":"","arguments":""} a message of 103
  * bytes is made. */
-size_t serve_responses_room(size_t len) { return 2 * len + 512; }
+static size_t room_of(size_t len) { return 2 * len + 512; }
 
-bool serve_responses_translate(char *body, size_t len, QsfStrbuf *out, ServeError *e) {
+/* Appends the body of a request of /v1/chat/completions with the same meaning. */
+static bool translate_body(char *body, size_t len, QsfStrbuf *out, ServeError *e) {
     ServeTranslation t = { .rd = { .body = body, .error = e }, .out = out };
     qsf_jscan_init(&t.rd.scan, body, len);
     const bool ok = translate(&t);
@@ -318,7 +319,7 @@ bool serve_responses_translate(char *body, size_t len, QsfStrbuf *out, ServeErro
 
 bool serve_responses_replace(char **body, size_t *len, size_t *cap, ServeMemory *memory,
                              pthread_mutex_t *lock, ServeError *e) {
-    const size_t room = serve_responses_room(*len);
+    const size_t room = room_of(*len);
     pthread_mutex_lock(lock);
     const bool ok = serve_memory_take(memory, room);
     pthread_mutex_unlock(lock);
@@ -326,9 +327,8 @@ bool serve_responses_replace(char **body, size_t *len, size_t *cap, ServeMemory 
         return serve_error_set(e, 503, "server_busy", NULL,
                                "the server has no more memory for requests that wait");
     QsfStrbuf b = { .data = calloc(1, room), .cap = room };
-    const bool done = b.data != NULL
-                          ? serve_responses_translate(*body != NULL ? *body : (char[1]){ 0 }, *len, &b, e)
-                          : serve_error_set(e, 500, NULL, NULL, "out of memory");
+    const bool done = b.data != NULL ? translate_body(*body != NULL ? *body : (char[1]){ 0 }, *len, &b, e)
+                                     : serve_error_set(e, 500, NULL, NULL, "out of memory");
     pthread_mutex_lock(lock);
     serve_memory_give(memory, *cap);
     pthread_mutex_unlock(lock);

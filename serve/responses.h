@@ -6,13 +6,10 @@
 
 #include "serve/job.h"
 
-/* Bytes that serve_responses_translate writes at most for a body of this length. */
-size_t serve_responses_room(size_t len);
-/* Appends the body of a request of /v1/chat/completions with the same meaning as body (len). What that
- * interface checks is not checked. false with *e set: status 400, or 500 without memory. Any thread. */
-bool serve_responses_translate(char *body, size_t len, QsfStrbuf *out, ServeError *e);
-/* Replaces a body (len, cap bytes that are charged to memory, or NULL) by its translation, in the same way.
- * false with *e set: 503 without memory, or what serve_responses_translate says. Takes the lock. */
+/* Replaces a body (len, cap bytes that are charged to memory, or NULL) by that of a request of
+ * /v1/chat/completions with the same meaning, which is charged in its place. What that interface checks is
+ * not checked. false with *e set: status 400, 503 if the server has no memory for it, or 500. Any thread;
+ * takes the lock. */
 bool serve_responses_replace(char **body, size_t *len, size_t *cap, ServeMemory *memory,
                              pthread_mutex_t *lock, ServeError *e);
 /* Makes an error about a request of /v1/chat/completions one about the request that it was made of. */

@@ -147,7 +147,7 @@ static uint32_t repeated(QsfReadText *r, uint32_t node, bool in_group) {
         const char c = qsf_read_peek(r);
         if (r->b->failed || (c != '*' && c != '+' && c != '?' && c != '{')) return node;
         if (n == REPEATED_MOST)
-            return qsf_read_fail(r, r->at, "more than %u repetitions of one item", REPEATED_MOST);
+            return qsf_read_fail(r, r->at, "one item is repeated by more than %u operators", REPEATED_MOST);
         if (c == '{') {
             if (!counts(r, &min, &max)) return 0;
         } else {

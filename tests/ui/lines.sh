@@ -62,9 +62,10 @@ err_has 'did you mean /show'
 [ -s "$work/out" ] || fail "no answer after a failed command"
 printf '/retyr\n' | chat_lines 1 "$stories"
 err_has 'did you mean /retry'
-printf '/mo\n/set think\n' | chat_lines 1 "$stories"
+printf '/mo\n/set think\n/set retry\n' | chat_lines 1 "$stories"
 err_has 'did you mean /model'
-err_has "no setting 'think'; /think is a command"
+err_has 'reasoning on'
+err_has "no setting 'retry'; /retry is a command"
 printf '/temp 99\n' | chat_lines 1 "$stories"
 err_has 'temperature takes'
 

@@ -79,9 +79,9 @@ static void test_refused(void **state) {
     refused(template, (QsfMsg){ MSG("user", "hi"), JSON(tools, "[") }, "tools");
     refused(template, (QsfMsg){ MSG("assistant", ""), JSON(calls, "[1]") }, "tool_calls");
     refused(plain, (QsfMsg){ MSG("user", "hi"), JSON(tools, "[{\"function\": {\"name\": \"f\"}}]") },
-            "no place");
+            "does not include them");
     refused(plain, (QsfMsg){ MSG("assistant", ""), JSON(calls, "[{\"function\": {\"name\": \"f\"}}]") },
-            "no place");
+            "does not include them");
 }
 
 int main(void) {

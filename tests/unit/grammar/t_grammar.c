@@ -317,7 +317,7 @@ static void test_deep(void **state) {
     refuse(QSF_KIND_GBNF, text, "nested more than");
     memset(text, '?', sizeof text - 1);
     memcpy(text, "root ::= .", 10);
-    refuse(QSF_KIND_GBNF, text, "column 19: more than 8 repetitions");
+    refuse(QSF_KIND_GBNF, text, "column 19: one item is repeated by more than 8");
     memset(text, '[', sizeof text - 1);
     refuse(QSF_KIND_SCHEMA, text, "");
 }

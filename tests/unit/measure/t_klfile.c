@@ -132,7 +132,7 @@ static void expect_bad(size_t at, uint32_t value, const char *part) {
 static void test_false_values(void **state) {
     (void)state;
     expect_bad(0, 0, "no tokens");
-    expect_bad(4, 0, "no vocabulary");
+    expect_bad(4, 0, "vocabulary is empty");
     expect_bad(0, UINT32_MAX, "too few");
     expect_bad(4, UINT32_MAX, "too few");
     expect_bad(0, ROWS - 1, "QSFDISTR");

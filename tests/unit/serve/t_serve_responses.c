@@ -8,12 +8,17 @@
 
 /* The body without its NUL, so that a sanitizer sees reads behind it. */
 static bool translate(const char *text, size_t len, QsfStrbuf *out, ServeError *e) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    ServeMemory memory = { .used = len, .limit = 3 * len + 512 };
+    size_t n = len, cap = len;
     char *body = malloc(len > 0 ? len : 1);
     assert_non_null(body);
     memcpy(body, text, len);
-    const bool ok = serve_responses_translate(body, len, out, e);
+    const bool ok = serve_responses_replace(&body, &n, &cap, &memory, &lock, e);
     assert_true(ok == (e->status == 0));
-    if (ok && out->len > serve_responses_room(len)) fail_msg("%zu bytes of %zu: %s", out->len, len, text);
+    assert_int_equal(memory.used, cap);
+    if (n > cap) fail_msg("%zu bytes of %zu: %s", n, len, text);
+    if (ok) qsf_strbuf_add(out, body, n);
     free(body);
     return ok;
 }

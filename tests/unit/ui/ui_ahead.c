@@ -78,7 +78,7 @@ static void test_the_setting(void **state) {
     rest(x, "one two three four five");
     assert_int_equal(x->engine.n_aheads, 2);
     say(x, "/show");
-    assert_non_null(strstr(last_said(x, UI_OUTPUT), "prefill-ahead   on        next token"));
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "prefill-ahead       on        next token"));
     assert_null(strstr(last_said(x, UI_OUTPUT), "not now"));
     (void)snprintf(x->engine.why_not_ahead, sizeof x->engine.why_not_ahead, "recurrent\n");
     say(x, "/show settings");

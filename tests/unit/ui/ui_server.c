@@ -73,10 +73,10 @@ static void test_settings_without_effect(void **state) {
     assert_string_equal(last(x), "top-k: no effect on this server");
     assert_int_equal(x->engine.params.top_k, 7);
     say(x, "/set");
-    assert_non_null(strstr(last(x), "top-k           n/a       no effect on this server"));
+    assert_non_null(strstr(last(x), "top-k               n/a       no effect on this server"));
     x->engine.effect = UI_EFFECT_OWN;
     say(x, "/set");
-    assert_non_null(strstr(last(x), "top-k           -         the server's own until it is set"));
+    assert_non_null(strstr(last(x), "top-k               -         the server's own until it is set"));
     x->engine.effect = UI_EFFECT_SENT;
     say(x, "/top-k 8");
     assert_string_equal(last(x), "top-k 7 -> 8");

@@ -176,41 +176,20 @@ static uint32_t choice_types(QsfSchema *s, const QsfJson *list, uint32_t path) {
     return types;
 }
 
-/* Is there a type that all parts allow, with a schema of each choice that is open? */
-static bool types_agree(QsfSchema *s, const QsfSchemaParts *p) {
+/* The types that all parts allow, with a schema of each choice that is open; 0: none, or s->b failed. */
+static uint32_t agreed_types(QsfSchema *s, const QsfSchemaParts *p) {
     uint32_t types = QSF_TYPE_ALL;
     for (uint32_t i = 0; i < p->n && types != 0 && !s->b->failed; i++) {
         const QsfSchemaPart *t = &p->part[i];
         const QsfJson *any = t->done & QSF_PART_ANY_DONE ? NULL : qsf_json_get(t->schema, "anyOf");
         const QsfJson *one = t->done & QSF_PART_ONE_DONE ? NULL : qsf_json_get(t->schema, "oneOf");
+        const QsfJson *names = qsf_presence_one_of(t->schema);
         types &= qsf_schema_types(s, t->schema, t->path);
+        if (names != NULL) types &= qsf_presence_types(names);
         if (any != NULL) types &= choice_types(s, any, qsf_schema_at(s, t->path, "anyOf"));
         if (one != NULL) types &= choice_types(s, one, qsf_schema_at(s, t->path, "oneOf"));
     }
-    return types != 0 && !s->b->failed;
-}
-
-/* Replaces anyOf or oneOf of part i by each of its schemas whose types agree with the other parts. */
-static uint32_t make_choice(QsfSchema *s, const QsfSchemaParts *p, uint32_t i, const char *key,
-                            uint32_t done) {
-    const QsfJson *list = qsf_json_get(p->part[i].schema, key);
-    const uint32_t alt = qsf_node_list(s->b, QSF_NODE_ALT), path = qsf_schema_at(s, p->part[i].path, key);
-    if (qsf_json_size(list) == 0) return qsf_schema_fail(s, path, "%s is empty", key);
-    if (done == QSF_PART_ONE_DONE) check_one_of(s, p, list, path);
-    bool possible = false;
-    for (size_t k = 0; k < qsf_json_size(list) && !s->b->failed; k++) {
-        QsfSchemaParts one = *p;
-        one.part[i].done |= done;
-        if (qsf_json_type(qsf_json_at(list, k)) == QSF_JSON_BOOL &&
-            !qsf_json_bool(qsf_json_at(list, k), true))
-            continue;
-        qsf_parts_add(s, &one, qsf_json_at(list, k), qsf_schema_at_index(s, path, k));
-        if (s->b->failed || !types_agree(s, &one)) continue;
-        possible = true;
-        qsf_node_add(s->b, alt, qsf_schema_rule(s, &one));
-    }
-    if (possible || s->b->failed) return alt;
-    return qsf_schema_fail(s, path, "none of %s agrees with the other keywords: nothing is valid", key);
+    return s->b->failed ? 0 : types;
 }
 
 /* The first choice that is open; UINT32_MAX if there is none. */
@@ -220,9 +199,54 @@ static uint32_t find_choice(const QsfSchemaParts *p, const char **key, uint32_t 
         *key = "anyOf", *done = QSF_PART_ANY_DONE;
         if (!(t->done & *done) && qsf_json_get(t->schema, *key) != NULL) return i;
         *key = "oneOf", *done = QSF_PART_ONE_DONE;
-        if (!(t->done & *done) && qsf_json_get(t->schema, *key) != NULL) return i;
+        if (!(t->done & *done) && qsf_json_get(t->schema, *key) != NULL &&
+            qsf_presence_one_of(t->schema) == NULL) /* objects have rules for names */
+            return i;
     }
     return UINT32_MAX;
+}
+
+/* Adds schema k of a choice of part i; false: it is `false`, or s->b failed. */
+static bool choose(QsfSchema *s, QsfSchemaParts *p, uint32_t i, const char *key, uint32_t done, size_t k) {
+    const QsfJson *one = qsf_json_at(qsf_json_get(p->part[i].schema, key), k);
+    if (qsf_json_is(one, false)) return false;
+    p->part[i].done |= done;
+    qsf_parts_add(s, p, one, qsf_schema_at_index(s, qsf_schema_at(s, p->part[i].path, key), k));
+    return !s->b->failed;
+}
+
+/* Can something be valid, as far as types and the names of members go? */
+static bool parts_agree(QsfSchema *s, const QsfSchemaParts *p) {
+    const char *key, *values;
+    uint32_t done;
+    const uint32_t types = agreed_types(s, p), i = find_choice(p, &key, &done);
+    const bool object = (i < p->n ? types : qsf_parts_types(s, p)) == QSF_TYPE_OBJECT;
+    if (types == 0 || (object && !qsf_object_possible(s, p))) return false;
+    if (i >= p->n || find_values(p, &values) != NULL) return true;
+    const size_t n = qsf_json_size(qsf_json_get(p->part[i].schema, key));
+    for (size_t k = 0; k < n && !s->b->failed; k++) {
+        QsfSchemaParts one = *p;
+        if (choose(s, &one, i, key, done, k) && parts_agree(s, &one)) return true;
+    }
+    return false;
+}
+
+/* Replaces anyOf or oneOf of part i by each of its schemas that agrees with the other parts. */
+static uint32_t make_choice(QsfSchema *s, const QsfSchemaParts *p, uint32_t i, const char *key,
+                            uint32_t done) {
+    const QsfJson *list = qsf_json_get(p->part[i].schema, key);
+    const uint32_t alt = qsf_node_list(s->b, QSF_NODE_ALT), path = qsf_schema_at(s, p->part[i].path, key);
+    if (qsf_json_size(list) == 0) return qsf_schema_fail(s, path, "%s is empty", key);
+    if (done == QSF_PART_ONE_DONE) check_one_of(s, p, list, path);
+    bool possible = false;
+    for (size_t k = 0; k < qsf_json_size(list) && !s->b->failed; k++) {
+        QsfSchemaParts one = *p;
+        if (!choose(s, &one, i, key, done, k) || !parts_agree(s, &one)) continue;
+        possible = true;
+        qsf_node_add(s->b, alt, qsf_schema_rule(s, &one));
+    }
+    if (possible || s->b->failed) return alt;
+    return qsf_schema_fail(s, path, "none of %s agrees with the other keywords: nothing is valid", key);
 }
 
 static uint32_t make_types(QsfSchema *s, const QsfSchemaParts *p) {
@@ -230,7 +254,9 @@ static uint32_t make_types(QsfSchema *s, const QsfSchemaParts *p) {
     if (s->b->failed) return 0;
     if (types == 0)
         return qsf_schema_fail(s, p->part[0].path, "the types contradict each other: nothing is valid");
-    if (types & QSF_TYPE_OBJECT) qsf_node_add(s->b, alt, qsf_schema_object(s, p));
+    const bool only = types == QSF_TYPE_OBJECT; /* then it fails if nothing is valid */
+    if (types & QSF_TYPE_OBJECT && (only || qsf_object_possible(s, p)))
+        qsf_node_add(s->b, alt, qsf_schema_object(s, p));
     if (types & QSF_TYPE_ARRAY) qsf_node_add(s->b, alt, qsf_schema_array(s, p));
     if (types & QSF_TYPE_STRING) qsf_node_add(s->b, alt, qsf_schema_string(s, p));
     if (types & (QSF_TYPE_INTEGER | QSF_TYPE_REAL))

@@ -127,6 +127,16 @@ uint32_t qsf_schema_string(QsfSchema *s, const QsfSchemaParts *p);              
 uint32_t qsf_schema_number(QsfSchema *s, const QsfSchemaParts *p, bool integers); /* schema_number.c */
 uint32_t qsf_schema_array(QsfSchema *s, const QsfSchemaParts *p);                 /* schema_array.c */
 uint32_t qsf_schema_object(QsfSchema *s, const QsfSchemaParts *p);                /* schema_object.c */
+/* May an object be valid, as far as its names go? false if s->b fails. In schema_object.c. */
+bool qsf_object_possible(QsfSchema *s, const QsfSchemaParts *p);
+
+/* --- schema_presence.c --- */
+/* The oneOf of a schema if all its schemas only require names; NULL: it has none, or another one. */
+const QsfJson *qsf_presence_one_of(const QsfJson *schema);
+/* The types that such a oneOf allows. */
+uint32_t qsf_presence_types(const QsfJson *one_of);
+/* Does an object have all names that its others depend on? */
+bool qsf_presence_valid(QsfSchema *s, const QsfJson *v, const QsfJson *schema);
 
 /* --- schema_common.c: rules that many schemas share, as nodes --- */
 uint32_t qsf_schema_pair(QsfSchema *s, uint32_t a, uint32_t b); /* a, then b */
@@ -171,7 +181,7 @@ bool qsf_value_in(QsfSchema *s, const QsfJson *v, const QsfJson *list);
 /* Frees the tables of lists. */
 void qsf_values_free(QsfSchema *s);
 
-/* --- schema_apart.c --- */
+/* --- schema_disjoint.c --- */
 /* Is it certain that no value of these types is valid for both? */
 bool qsf_schema_apart(QsfSchema *s, const QsfJson *a, const QsfJson *b, uint32_t path, uint32_t types);
 

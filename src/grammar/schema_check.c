@@ -93,7 +93,7 @@ static bool valid_object(QsfSchema *s, const QsfJson *v, const QsfJson *schema, 
         if (one == NULL) one = rest;
         if (one != NULL && !qsf_schema_valid(s, w, one, path)) return false;
     }
-    return true;
+    return qsf_presence_valid(s, v, schema);
 }
 
 static bool valid_values(QsfSchema *s, const QsfJson *v, const QsfJson *schema) {

@@ -5,33 +5,19 @@
 #include <string.h>
 
 #include "src/base/utf8.h"
-#include "src/grammar/schema.h"
+#include "src/grammar/schema_object.h"
 
 #define MOST_PROPERTIES 5000u
 
-typedef struct Property {
-    const char *name; /* borrowed */
-    bool required, forbidden;
-} Property;
-
-typedef struct Objects {
-    Property *all; /* (n) in their order */
-    uint32_t n, cap;
-    bool described; /* a part has properties */
-    bool others;    /* a part has additionalProperties, none of them false */
-    bool closed;
-    uint32_t closed_path;
-} Objects;
-
-static Property *find(QsfSchema *s, Objects *o, const char *name) {
+static QsfProperty *find(QsfSchema *s, QsfProperties *o, const char *name) {
     if (!qsf_gbuild_step(s->b, o->n / 2 + 1)) return NULL;
     for (uint32_t i = 0; i < o->n; i++)
         if (strcmp(o->all[i].name, name) == 0) return &o->all[i];
     return NULL;
 }
 
-static Property *find_or_add(QsfSchema *s, Objects *o, const char *name, uint32_t path) {
-    Property *p = find(s, o, name);
+QsfProperty *qsf_properties_add(QsfSchema *s, QsfProperties *o, const char *name, uint32_t path) {
+    QsfProperty *p = find(s, o, name);
     if (p != NULL || s->b->failed) return p;
     if (o->n == o->cap) {
         const uint32_t cap = o->cap > 0 ? o->cap * 2 : 32;
@@ -40,36 +26,34 @@ static Property *find_or_add(QsfSchema *s, Objects *o, const char *name, uint32_
         o->all = p;
         o->cap = cap;
     }
-    o->all[o->n] = (Property){ .name = name };
+    o->all[o->n] = (QsfProperty){ .name = name };
     return &o->all[o->n++];
 }
 
-static void add_properties(QsfSchema *s, const QsfSchemaPart *p, Objects *o) {
+static void add_properties(QsfSchema *s, const QsfSchemaPart *p, QsfProperties *o) {
     const QsfJson *all = qsf_json_get(p->schema, "properties"), *v;
     const QsfJson *other = qsf_json_get(p->schema, "additionalProperties");
     const char *name;
+    QsfProperty *one;
     if (all != NULL) {
         const uint32_t path = qsf_schema_at(s, p->path, "properties");
         o->described = true;
         for (const void *it = NULL; !s->b->failed && (it = qsf_json_next(all, it, &name, &v)) != NULL;)
-            (void)find_or_add(s, o, name, path);
+            if ((one = qsf_properties_add(s, o, name, path)) != NULL) one->described = true;
     }
-    if (other != NULL && qsf_json_is(other, false)) {
-        o->closed = true;
-        o->closed_path = p->path;
-    }
+    o->closed = o->closed || qsf_json_is(other, false);
     o->others = o->others || other != NULL;
 }
 
-static void add_required(QsfSchema *s, const QsfSchemaPart *p, Objects *o) {
+static void add_required(QsfSchema *s, const QsfSchemaPart *p, QsfProperties *o) {
     const QsfJson *list = qsf_json_get(p->schema, "required");
     if (list == NULL || s->b->failed) return;
     const uint32_t path = qsf_schema_at(s, p->path, "required");
     for (size_t i = 0; i < qsf_json_size(list) && !s->b->failed; i++) {
         const char *name = qsf_json_string(qsf_json_at(list, i), NULL);
-        Property *r = name != NULL ? find_or_add(s, o, name, path) : NULL;
+        QsfProperty *r = name != NULL ? qsf_properties_add(s, o, name, path) : NULL;
         if (name == NULL) qsf_schema_fail(s, path, "required is not a list of names");
-        if (r != NULL) r->required = true;
+        if (r != NULL) r->required = r->listed = true;
     }
 }
 
@@ -80,16 +64,41 @@ static const QsfJson *schema_of(const QsfJson *part, const char *name, const cha
     return v != NULL ? v : qsf_json_get(part, "additionalProperties");
 }
 
-static void check_forbidden(QsfSchema *s, const QsfSchemaParts *p, Property *one) {
-    for (uint32_t i = 0; i < p->n && qsf_gbuild_step(s->b, 10); i++) {
+/* May there be members that no part names? */
+static bool has_others(const QsfProperties *o) { return !o->closed && (o->others || !o->described); }
+
+/* Returns the part that forbids a property, *key: by which keyword; NULL = none does. */
+static const QsfSchemaPart *forbidding(QsfSchema *s, const QsfSchemaParts *p, const char *name,
+                                       const char **key) {
+    for (uint32_t i = 0; i < p->n && qsf_gbuild_step(s->b, 10); i++)
+        if (qsf_json_is(schema_of(p->part[i].schema, name, key), false)) return &p->part[i];
+    return NULL;
+}
+
+/* Marks what is forbidden. Is everything that is required allowed? fail: the schema fails if not. */
+static bool check_forbidden(QsfSchema *s, const QsfSchemaParts *p, QsfProperties *o, bool fail) {
+    const bool others = has_others(o);
+    for (uint32_t i = 0; i < o->n && !s->b->failed; i++) {
+        QsfProperty *one = &o->all[i];
         const char *key;
-        const QsfJson *v = schema_of(p->part[i].schema, one->name, &key);
-        if (!qsf_json_is(v, false)) continue;
-        one->forbidden = true;
-        if (one->required)
-            qsf_schema_fail(s, p->part[i].path, "required \"%.100s\" is forbidden by %s: nothing is valid",
+        const QsfSchemaPart *by = forbidding(s, p, one->name, &key);
+        one->forbidden = by != NULL || (!others && !one->described && !one->listed);
+        if (by == NULL || !one->required) continue;
+        if (fail)
+            qsf_schema_fail(s, by->path, "required \"%.100s\" is forbidden by %s: nothing is valid",
                             one->name, key);
+        return false;
     }
+    return !s->b->failed;
+}
+
+/* Reads the parts; the caller frees o->all. Can the object be valid? fail: it fails if not. */
+static bool read_parts(QsfSchema *s, const QsfSchemaParts *p, QsfProperties *o, bool fail) {
+    for (uint32_t i = 0; i < p->n && !s->b->failed; i++) add_properties(s, &p->part[i], o);
+    for (uint32_t i = 0; i < p->n && !s->b->failed; i++) add_required(s, &p->part[i], o);
+    for (uint32_t i = 0; i < p->n && !s->b->failed; i++) qsf_presence_add(s, &p->part[i], o);
+    o->presence.path = p->part[0].path;
+    return check_forbidden(s, p, o, fail);
 }
 
 static uint32_t list_of(QsfSchema *s, const uint32_t *nodes, size_t n) {
@@ -117,7 +126,7 @@ static uint32_t member(QsfSchema *s, const QsfSchemaParts *p, const char *name) 
 /* --- the names of other properties: all but those that are described --- */
 
 static int by_name(const void *a, const void *b) {
-    return strcmp(((const Property *)a)->name, ((const Property *)b)->name);
+    return strcmp(((const QsfProperty *)a)->name, ((const QsfProperty *)b)->name);
 }
 
 /* A state for the beginning of names[from..to), which agree in their first `at` bytes: those characters that
@@ -127,7 +136,7 @@ typedef struct Span {
     uint32_t from, to, at;
 } Span;
 
-static void span_state(QsfGraph *g, const Property *names, Span *queue, uint32_t *n_queue, uint32_t base,
+static void span_state(QsfGraph *g, const QsfProperty *names, Span *queue, uint32_t *n_queue, uint32_t base,
                        const Span *span) {
     QsfCharset others = { 0 };
     uint32_t i = span->from;
@@ -152,7 +161,7 @@ static void span_state(QsfGraph *g, const Property *names, Span *queue, uint32_t
 }
 
 /* Names of up to 20000 bytes together. */
-static QsfGraph *other_names(Property *names, uint32_t n) {
+static QsfGraph *other_names(QsfProperty *names, uint32_t n) {
     static const QsfRange all[] = { { 0, 0xD7FF }, { 0xE000, QSF_CODE_MAX } };
     size_t total = 1;
     uint32_t n_queue = 0;
@@ -178,9 +187,9 @@ static QsfGraph *other_names(Property *names, uint32_t n) {
     return NULL;
 }
 
-static uint32_t other_name(QsfSchema *s, const Objects *o, uint32_t path) {
+static uint32_t other_name(QsfSchema *s, const QsfProperties *o, uint32_t path) {
     if (o->n == 0) return qsf_schema_text(s);
-    Property *names = malloc(o->n * sizeof *names);
+    QsfProperty *names = malloc(o->n * sizeof *names);
     if (names == NULL) return qsf_gbuild_fail(s->b, QSF_E_RUNTIME, "out of memory: the schema");
     memcpy(names, o->all, o->n * sizeof *names);
     QsfGraph *g = other_names(names, o->n);
@@ -192,7 +201,7 @@ static uint32_t other_name(QsfSchema *s, const Objects *o, uint32_t path) {
 }
 
 /* The rule of a member that is not described. */
-static uint32_t other_rule(QsfSchema *s, const QsfSchemaParts *p, const Objects *o) {
+static uint32_t other_rule(QsfSchema *s, const QsfSchemaParts *p, const QsfProperties *o) {
     QsfSchemaParts parts = { .n = 0 };
     for (uint32_t i = 0; i < p->n && !s->b->failed; i++) {
         const QsfJson *v = qsf_json_get(p->part[i].schema, "additionalProperties");
@@ -219,23 +228,42 @@ static uint32_t after_comma(QsfSchema *s, uint32_t rule) {
     return list_of(s, nodes, 2);
 }
 
+/* What the ways to decide the members have in common, and where they go. */
+typedef struct Members {
+    const QsfSchemaParts *parts;
+    bool others;
+    uint32_t other; /* the rule of members that are not described, made if there may be some */
+    uint32_t ways;  /* a list of alternatives */
+} Members;
+
+/* The rule of a member, made when it is needed first. */
+static uint32_t member_rule(QsfSchema *s, const QsfSchemaParts *p, QsfProperty *one) {
+    if (one->rule == 0) one->rule = new_rule(s, member(s, p, one->name)) + 1;
+    return one->rule - 1;
+}
+
+static bool may_be_there(const QsfProperty *one, bool others) {
+    return !one->forbidden && (one->required || one->described || others);
+}
+
 /* From the last member to the first: rest is what follows when a member was there already, first what the
  * members from here on are when none was. */
-static uint32_t members(QsfSchema *s, const QsfSchemaParts *p, const Objects *o, bool others) {
-    const uint32_t other = others ? other_rule(s, p, o) : 0, first = qsf_node_list(s->b, QSF_NODE_ALT);
-    uint32_t rest = new_rule(s, others ? qsf_node_repeat(s->b, after_comma(s, other), 0, QSF_NO_LIMIT)
-                                       : qsf_node_empty(s->b));
+static void add_way(QsfSchema *s, QsfProperties *o, void *arg) {
+    Members *m = arg;
+    const uint32_t first = qsf_node_list(s->b, QSF_NODE_ALT);
+    uint32_t rest = new_rule(s, m->others ? qsf_node_repeat(s->b, after_comma(s, m->other), 0, QSF_NO_LIMIT)
+                                          : qsf_node_empty(s->b));
     uint32_t lead = UINT32_MAX; /* the first that has to be there */
     for (uint32_t i = 0; i < o->n && lead == UINT32_MAX; i++)
         if (o->all[i].required) lead = i;
-    if (lead == UINT32_MAX && others) {
-        const uint32_t nodes[] = { qsf_node_rule(s->b, other), qsf_node_rule(s->b, rest) };
+    if (lead == UINT32_MAX && m->others) {
+        const uint32_t nodes[] = { qsf_node_rule(s->b, m->other), qsf_node_rule(s->b, rest) };
         qsf_node_add(s->b, first, list_of(s, nodes, 2));
     }
     if (lead == UINT32_MAX) qsf_node_add(s->b, first, qsf_node_empty(s->b));
     for (uint32_t i = o->n; i-- > 0 && !s->b->failed;) {
-        if (o->all[i].forbidden) continue;
-        const uint32_t one = new_rule(s, member(s, p, o->all[i].name));
+        if (!may_be_there(&o->all[i], m->others)) continue;
+        const uint32_t one = member_rule(s, m->parts, &o->all[i]);
         const uint32_t head[] = { qsf_node_rule(s->b, one), qsf_node_rule(s->b, rest) };
         if (i <= lead) qsf_node_add(s->b, first, list_of(s, head, 2));
         const uint32_t again = after_comma(s, one);
@@ -243,19 +271,28 @@ static uint32_t members(QsfSchema *s, const QsfSchemaParts *p, const Objects *o,
                                    qsf_node_rule(s->b, rest) };
         if (i > 0) rest = new_rule(s, list_of(s, nodes, 2));
     }
-    return first;
+    qsf_node_add(s->b, m->ways, first);
+}
+
+bool qsf_object_possible(QsfSchema *s, const QsfSchemaParts *p) {
+    QsfProperties o = { 0 };
+    const bool ok = read_parts(s, p, &o, false) && qsf_presence_decide(s, &o, NULL, NULL) > 0;
+    free(o.all);
+    return ok && !s->b->failed;
 }
 
 uint32_t qsf_schema_object(QsfSchema *s, const QsfSchemaParts *p) {
-    Objects o = { 0 };
-    for (uint32_t i = 0; i < p->n && !s->b->failed; i++) add_properties(s, &p->part[i], &o);
-    for (uint32_t i = 0; i < p->n && !s->b->failed; i++) add_required(s, &p->part[i], &o);
-    for (uint32_t i = 0; i < o.n && !s->b->failed; i++) check_forbidden(s, p, &o.all[i]);
-    const bool others = !o.closed && (o.others || !o.described);
+    QsfProperties o = { 0 };
+    Members m = { .parts = p };
     uint32_t node = 0;
-    if (!s->b->failed) {
-        const uint32_t nodes[] = { qsf_node_text(s->b, "{"), members(s, p, &o, others),
-                                   qsf_node_text(s->b, "}") };
+    if (read_parts(s, p, &o, true)) {
+        m.others = has_others(&o);
+        m.other = m.others ? other_rule(s, p, &o) : 0;
+        m.ways = qsf_node_list(s->b, QSF_NODE_ALT);
+        if (qsf_presence_decide(s, &o, add_way, &m) == 0)
+            qsf_schema_fail(s, o.presence.path,
+                            "required names, dependencies and oneOf contradict each other: nothing is valid");
+        const uint32_t nodes[] = { qsf_node_text(s->b, "{"), m.ways, qsf_node_text(s->b, "}") };
         node = list_of(s, nodes, 3);
     }
     free(o.all);

@@ -10,7 +10,7 @@
 #define REF_DEPTH 64
 
 /* What the value of a keyword has to be. */
-typedef enum Shape { ANY, NUMBER, TEXT, OBJECT, LIST, NAMES, SCHEMA, SCHEMAS, ITEMS } Shape;
+typedef enum Shape { ANY, NUMBER, TEXT, OBJECT, LIST, NAMES, DEPENDENTS, SCHEMA, SCHEMAS, ITEMS } Shape;
 
 static const struct {
     const char *name;
@@ -21,6 +21,7 @@ static const struct {
     [OBJECT] = { "an object", 1u << QSF_JSON_OBJECT },
     [LIST] = { "a list", 1u << QSF_JSON_ARRAY },
     [NAMES] = { "a list of names", 1u << QSF_JSON_ARRAY },
+    [DEPENDENTS] = { "an object", 1u << QSF_JSON_OBJECT },
     [SCHEMA] = { "a schema", 1u << QSF_JSON_OBJECT | 1u << QSF_JSON_BOOL },
     [SCHEMAS] = { "a list of schemas", 1u << QSF_JSON_ARRAY },
     [ITEMS] = { "a schema or a list of schemas",
@@ -46,6 +47,7 @@ static const Keyword keywords[] = {
     { "definitions", 0, OBJECT },
     { "properties", QSF_TYPE_OBJECT, OBJECT },
     { "required", QSF_TYPE_OBJECT, NAMES },
+    { "dependencies", QSF_TYPE_OBJECT, DEPENDENTS },
     { "additionalProperties", QSF_TYPE_OBJECT, SCHEMA },
     { "items", QSF_TYPE_ARRAY, ITEMS },
     { "prefixItems", QSF_TYPE_ARRAY, SCHEMAS },
@@ -83,7 +85,24 @@ static const Keyword *find_keyword(const char *name) {
     return NULL;
 }
 
+/* The names that each name needs. */
+static void check_dependents(QsfSchema *s, const QsfJson *all, uint32_t path) {
+    const char *name;
+    const QsfJson *list;
+    for (const void *it = NULL; !s->b->failed && (it = qsf_json_next(all, it, &name, &list)) != NULL;) {
+        bool names = qsf_json_type(list) == QSF_JSON_ARRAY && list != NULL;
+        if (!qsf_gbuild_step(s->b, qsf_json_size(list) + 1)) return;
+        for (size_t i = 0; names && i < qsf_json_size(list); i++)
+            names = qsf_json_string(qsf_json_at(list, i), NULL) != NULL;
+        if (!names)
+            qsf_schema_fail(s, qsf_schema_at(s, path, name),
+                            "only a list of names is supported as what \"%.100s\" needs", name);
+    }
+}
+
 static void check_shape(QsfSchema *s, const Keyword *k, const QsfJson *v, uint32_t path) {
+    if (k->shape == DEPENDENTS && qsf_json_type(v) == QSF_JSON_OBJECT)
+        check_dependents(s, v, qsf_schema_at(s, path, k->name));
     if (k->shape == ANY || (shapes[k->shape].types & 1u << qsf_json_type(v)) != 0) return;
     qsf_schema_fail(s, qsf_schema_at(s, path, k->name), "%s is not %s", k->name, shapes[k->shape].name);
 }
@@ -261,6 +280,9 @@ uint32_t qsf_parts_types(QsfSchema *s, const QsfSchemaParts *p) {
         const char *key;
         given = given || qsf_json_get(schema, "type") != NULL;
         types &= qsf_schema_types(s, schema, p->part[i].path);
+        const QsfJson *names = qsf_presence_one_of(schema);
+        if (names != NULL) types &= qsf_presence_types(names);
+        about |= names != NULL ? QSF_TYPE_OBJECT : 0;
         for (const void *it = NULL;
              qsf_gbuild_step(s->b, 10) && (it = qsf_json_next(schema, it, &key, &v)) != NULL;) {
             const Keyword *k = find_keyword(key);

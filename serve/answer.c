@@ -91,6 +91,9 @@ static QSFRequest scoring_of(ServeAnswer *a, const ServeRequest *r) {
                          .scored_arg = a };
 }
 
+/* Does another answer to the same request follow this one? */
+static bool follows(const ServeJob *job) { return job->head.index + 1 < job->request.n; }
+
 /* The engine, which is idle, has the request then; or the job has ended with an error. */
 static void submit(ServeAnswer *a) {
     ServeJob *job = a->job;
@@ -101,7 +104,7 @@ static void submit(ServeAnswer *a) {
         return;
     }
     lock(a);
-    if (!a->scoring) serve_job_drop_body(job);
+    if (!a->scoring && !follows(job)) serve_job_drop_body(job);
     unlock(a);
 }
 
@@ -127,14 +130,12 @@ static bool echo(ServeAnswer *a) {
     return true;
 }
 
-void serve_answer_begin(ServeAnswer *a, ServeJob *job) {
-    ServeRequest *r = &job->request;
-    a->job = job;
-    a->cancelled = false;
+/* The first answer, or the next of several. */
+static void begin_one(ServeAnswer *a) {
+    ServeJob *job = a->job;
+    const ServeRequest *r = &job->request;
     a->scoring = r->echo && r->logprobs;
     a->row = a->text_begin = a->text_end = a->reasoning_end = 0;
-    job->began_ns = qsf_now_ns();
-    qsf_worker_model_defaults(a->server->worker, &r->settings);
     qsf_worker_set_params(a->server->worker, &r->settings.params);
     lock(a);
     const bool ok = !r->echo || echo(a);
@@ -144,6 +145,14 @@ void serve_answer_begin(ServeAnswer *a, ServeJob *job) {
         submit(a);
     else
         fail(a, 503, "answer_too_large", TOO_LARGE);
+}
+
+void serve_answer_begin(ServeAnswer *a, ServeJob *job) {
+    a->job = job;
+    a->cancelled = false;
+    job->began_ns = qsf_now_ns();
+    qsf_worker_model_defaults(a->server->worker, &job->request.settings);
+    begin_one(a);
 }
 
 /* ---- events ---- */
@@ -185,7 +194,8 @@ static void take_text(ServeAnswer *a, const QSFEvent *e) {
 static void take_calls(ServeJob *job) {
     size_t before;
     if (job->request.tools == NULL) return;
-    const ServeCallTools tools = { qsf_strbuf_str(&job->tools), job->tools.len };
+    ServeCallTools tools = { qsf_strbuf_str(&job->tools), job->tools.len };
+    if (job->body != NULL) tools = (ServeCallTools){ job->request.tools, job->request.tools_len };
     const size_t n = serve_calls_read(qsf_strbuf_str(&job->text), job->text.len, &tools,
                                       job->request.one_call, job->request.stream, &before, &job->calls);
     job->shown = n > 0 ? before : job->text.len;
@@ -217,6 +227,18 @@ static void take_scored(ServeAnswer *a) {
     submit(a);
 }
 
+/* Prepares the answer that follows. Under the lock; false: there is none. */
+static bool next(ServeAnswer *a, const QSFEvent *e) {
+    ServeJob *job = a->job;
+    QSFParams *p = &job->request.settings.params;
+    if (a->cancelled || job->error.status != 0 || !follows(job)) return false;
+    serve_job_next(job);
+    p->seed = e->seed + 1;
+    p->seed_set = true;
+    if (serve_job_charge(job) && qsf_strbuf_ok(&job->choices) && qsf_strbuf_ok(&job->out)) return true;
+    return serve_error_set(&job->error, 503, "answer_too_large", NULL, TOO_LARGE);
+}
+
 static void take_done(ServeAnswer *a, const QSFEvent *e) {
     ServeJob *job = a->job;
     const bool ended = !a->scoring && (e->stop == QSF_STOP_EOS || e->stop == QSF_STOP_STRING);
@@ -229,7 +251,7 @@ static void take_done(ServeAnswer *a, const QSFEvent *e) {
                            .cached_tokens = e->reused_tokens,
                            .tokens = a->scoring ? 0 : e->tokens,
                            .reasoning_tokens = e->reasoning_tokens,
-                           .seed = e->seed,
+                           .seed = e->seed - job->head.index, /* that of the first */
                            .prompt_tps = st.prefill_tps,
                            .tps = st.decode_tps };
     take_calls(job);
@@ -237,9 +259,15 @@ static void take_done(ServeAnswer *a, const QSFEvent *e) {
     if (e->stop == QSF_STOP_INTERRUPTED)
         serve_error_set(&job->error, 503, "stopping", NULL, "the server is stopping");
     count(a, e);
-    (void)serve_job_charge(job);
-    finish(a);
+    job->began_ns = qsf_now_ns();
+    const bool more = next(a, e);
+    if (!more) {
+        serve_job_sum(job);
+        (void)serve_job_charge(job);
+        finish(a);
+    }
     unlock(a);
+    if (more) begin_one(a);
 }
 
 /* Advice about the budget is for those who start the server, and the log has it. */

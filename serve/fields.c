@@ -154,11 +154,17 @@ static bool read_stop(ServeReader *rd, const Field *f) {
     return rd->error->status == 0;
 }
 
+/* Answers to the same prompt. */
+static bool read_n(ServeReader *rd, const Field *f) {
+    (void)f;
+    return serve_reader_count(rd, 1, SERVE_ANSWERS, &rd->r->n);
+}
+
 static bool read_one(ServeReader *rd, const Field *f) {
     double v;
     (void)f;
     if (!serve_reader_number(rd, &v)) return false;
-    return v >= 1 && v <= 1 ? true : serve_reader_fail(rd, "only 1 answer at a time is supported");
+    return v >= 1 && v <= 1 ? true : serve_reader_fail(rd, "expected 1");
 }
 
 static bool read_stream(ServeReader *rd, const Field *f) {
@@ -367,7 +373,7 @@ static const Field fields[] = {
     { .name = "max_tokens", .read = read_max_tokens },
     { .name = "max_completion_tokens", .read = read_max_tokens, .only_chat = true },
     { .name = "stop", .read = read_stop },
-    { .name = "n", .read = read_one },
+    { .name = "n", .read = read_n },
     { .name = "best_of", .read = read_one, .only_text = true },
     { .name = "echo", .read = read_echo, .only_text = true },
     { .name = "continue_final_message", .read = read_continue, .only_chat = true },

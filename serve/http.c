@@ -307,7 +307,7 @@ static enum MHD_Result answer(ServeHttp *h, Exchange *x, struct MHD_Connection *
     QsfStrbuf b = QSF_STRBUF_INIT;
     lock(h);
     const bool gone = job->connection == NULL, ended = job->state == SERVE_ENDED;
-    const bool failed = ended && job->error.status != 0 && !job->begun && job->text.len == 0;
+    const bool failed = serve_job_failed(job);
     const bool stream = job->request.stream && !failed;
     const bool ready = stream ? serve_job_ready(job) : ended;
     if (failed) x->error = job->error;

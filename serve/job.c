@@ -39,7 +39,7 @@ void serve_job_name(ServeJob *job, uint64_t id, const char *model, bool chat, bo
 
 static size_t texts(const ServeJob *job) {
     size_t n = job->text.cap + job->reasoning.cap + job->plain.cap + job->tools.cap + job->calls.cap +
-               job->out.cap;
+               job->choices.cap + job->out.cap;
     for (size_t i = 0; i < SERVE_LOGPROBS; i++) n += job->logprobs[i].cap;
     return n;
 }
@@ -70,6 +70,7 @@ void serve_job_release(ServeJob *job) {
     for (size_t i = 0; i < SERVE_LOGPROBS; i++) qsf_strbuf_free(&job->logprobs[i]);
     qsf_strbuf_free(&job->tools);
     qsf_strbuf_free(&job->calls);
+    qsf_strbuf_free(&job->choices);
     qsf_strbuf_free(&job->out);
     free(job->body);
     free(job);
@@ -104,17 +105,20 @@ bool serve_job_take(ServeJob *job, ServeText *t, ServePiece logprobs[SERVE_LOGPR
     return len > 0 || thought > 0 || t->logprobs != NULL;
 }
 
-/* The end of a stream: its tool calls, why it ended, or an error. */
-static void put_end(ServeJob *job) {
+/* The end of an answer in a stream: its tool calls, and why it ended. */
+static void put_last(ServeJob *job, bool usage) {
     const bool calls = job->calls.len > 0;
     ServeText t = { .calls = { job->calls.data, job->calls.len } };
     if (!calls) t.text = ""; /* an answer without text has a role, too */
-    if (job->error.status != 0) {
+    if (calls || !job->begun) serve_reply_chunk(&job->out, &job->head, &t, !job->begun);
+    serve_reply_last(&job->out, &job->head, &job->end, usage);
+}
+
+static void put_end(ServeJob *job) {
+    if (job->error.status != 0)
         serve_reply_broken(&job->out, &job->error);
-    } else {
-        if (calls || !job->begun) serve_reply_chunk(&job->out, &job->head, &t, !job->begun);
-        serve_reply_last(&job->out, &job->head, &job->end, job->request.usage);
-    }
+    else
+        put_last(job, job->request.usage);
     serve_reply_done(&job->out);
     job->begun = job->finished = true;
 }
@@ -165,9 +169,21 @@ long serve_job_read(ServeJob *job, char *dst, size_t max) {
     return (long)n;
 }
 
+/* All texts of the answer. */
+static ServeText texts_of(const ServeJob *job, ServePiece logprobs[SERVE_LOGPROBS]) {
+    ServeText t = { .calls = { job->calls.data, job->calls.len } };
+    if (job->shown > 0 || job->calls.len == 0) t.text = qsf_strbuf_str(&job->text);
+    t.len = job->shown;
+    if (job->plain.len > 0) t.reasoning = job->plain.data;
+    t.reasoning_len = job->plain.len;
+    for (size_t i = 0; i < SERVE_LOGPROBS; i++)
+        logprobs[i] = (ServePiece){ qsf_strbuf_str(&job->logprobs[i]), job->logprobs[i].len };
+    if (job->request.logprobs) t.logprobs = logprobs;
+    return t;
+}
+
 void serve_job_whole(const ServeJob *job, QsfStrbuf *b) {
     ServePiece logprobs[SERVE_LOGPROBS];
-    ServeText t = { .calls = { job->calls.data, job->calls.len } };
     if (job->error.status != 0) {
         serve_reply_error(b, &job->error);
         return;
@@ -176,12 +192,57 @@ void serve_job_whole(const ServeJob *job, QsfStrbuf *b) {
         serve_responses_whole(job, b);
         return;
     }
-    if (job->shown > 0 || job->calls.len == 0) t.text = qsf_strbuf_str(&job->text);
-    t.len = job->shown;
-    if (job->plain.len > 0) t.reasoning = job->plain.data;
-    t.reasoning_len = job->plain.len;
-    for (size_t i = 0; i < SERVE_LOGPROBS; i++)
-        logprobs[i] = (ServePiece){ qsf_strbuf_str(&job->logprobs[i]), job->logprobs[i].len };
-    if (job->request.logprobs) t.logprobs = logprobs;
-    serve_reply_answer(b, &job->head, &t, &job->end);
+    const ServeText t = texts_of(job, logprobs);
+    const ServePiece before = { qsf_strbuf_str(&job->choices), job->choices.len };
+    serve_reply_answer(b, &job->head, &before, &t, &job->end);
+}
+
+/* ---- several answers ---- */
+
+void serve_job_sum(ServeJob *job) {
+    const ServeEnd *before = &job->before;
+    if (job->head.index == 0) return;
+    job->end.tokens += before->tokens;
+    job->end.reasoning_tokens += before->reasoning_tokens;
+    job->end.prompt_tokens = before->prompt_tokens; /* it is read once */
+    job->end.cached_tokens = before->cached_tokens;
+    job->end.prompt_tps = before->prompt_tps;
+}
+
+static void forget_texts(ServeJob *job) {
+    qsf_strbuf_clear(&job->text);
+    qsf_strbuf_clear(&job->reasoning);
+    qsf_strbuf_clear(&job->plain);
+    qsf_strbuf_clear(&job->calls);
+    for (size_t i = 0; i < SERVE_LOGPROBS; i++) qsf_strbuf_clear(&job->logprobs[i]);
+    for (size_t i = 0; i < SERVE_LOGPROBS; i++) job->sent_logprobs[i] = 0;
+    job->shown = job->sent_text = job->sent_plain = 0;
+    job->counts = (ServeCounts){ 0 };
+    job->sent_done = 0;
+    job->begun = false;
+}
+
+void serve_job_next(ServeJob *job) {
+    ServePiece logprobs[SERVE_LOGPROBS];
+    ServeText t;
+    while (job->request.stream && serve_job_take(job, &t, logprobs)) {
+        serve_reply_chunk(&job->out, &job->head, &t, !job->begun);
+        job->begun = true;
+    }
+    if (job->request.stream) {
+        put_last(job, false);
+    } else {
+        t = texts_of(job, logprobs);
+        serve_reply_choice(&job->choices, &job->head, &t, &job->end);
+        qsf_strbuf_adds(&job->choices, ", ");
+    }
+    serve_job_sum(job);
+    job->before = job->end;
+    job->head.index++;
+    forget_texts(job);
+}
+
+bool serve_job_failed(const ServeJob *job) {
+    return job->state == SERVE_ENDED && job->error.status != 0 && !job->begun && job->text.len == 0 &&
+           job->head.index == 0;
 }

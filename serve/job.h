@@ -47,9 +47,11 @@ struct ServeJob {
     QsfStrbuf plain;                    /* reasoning as clients get it */
     QsfStrbuf tools;                    /* of the request, when its body is gone */
     QsfStrbuf calls;                    /* tool calls, when it has ended */
+    QsfStrbuf choices;                  /* of several answers those before this one, without a stream */
     size_t shown;                       /* bytes of text that can be sent: no tool call begins before */
     ServeError error;                   /* it failed; nothing else is sent, if nothing was before */
     ServeEnd end;                       /* when it has ended without an error */
+    ServeEnd before;                    /* of the answers before this one */
     ServeCounts counts;                 /* so far, if the request asks for them */
 
     QsfStrbuf out; /* what is being sent, from out_at */
@@ -57,7 +59,7 @@ struct ServeJob {
     size_t sent_text, sent_plain; /* bytes that were put into out */
     uint32_t sent_done;           /* of a prompt that is read, as it was put into out */
     size_t sent_logprobs[SERVE_LOGPROBS];
-    bool begun, finished; /* the first chunk was, and the last one */
+    bool begun, finished; /* the first chunk was (of this answer), and the last one */
     ServeEvents events;   /* of /v1/responses */
 
     pthread_mutex_t *lock; /* of the server */
@@ -77,6 +79,13 @@ bool serve_job_charge(ServeJob *job);
 /* Forgets the body, which the engine has copied, but not its tools. */
 void serve_job_drop_body(ServeJob *job);
 
+/* An answer has ended (job->end), and another one to the same request follows: what is not sent yet of the
+ * first is kept for the client, and its texts begin again. */
+void serve_job_next(ServeJob *job);
+/* The last answer has ended: adds those before it to job->end. */
+void serve_job_sum(ServeJob *job);
+/* It failed before anything of it was sent. */
+bool serve_job_failed(const ServeJob *job);
 /* Is there something to send, or nothing more to come? */
 bool serve_job_ready(const ServeJob *job);
 /* Takes what was not sent yet, as far as it fits in an event; false: nothing. */

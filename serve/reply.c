@@ -194,9 +194,8 @@ static void put_message(QsfStrbuf *b, const ServeText *t, bool role, bool whole)
     }
 }
 
-void serve_reply_answer(QsfStrbuf *b, const ServeHead *h, const ServeText *t, const ServeEnd *end) {
-    put_head(b, h, h->chat ? "chat.completion" : "text_completion");
-    qsf_strbuf_adds(b, "{\"index\": 0, ");
+void serve_reply_choice(QsfStrbuf *b, const ServeHead *h, const ServeText *t, const ServeEnd *end) {
+    qsf_strbuf_addf(b, "{\"index\": %u, ", (unsigned)h->index);
     if (h->chat) {
         qsf_strbuf_adds(b, "\"message\": {");
         put_message(b, t, true, true);
@@ -207,7 +206,15 @@ void serve_reply_answer(QsfStrbuf *b, const ServeHead *h, const ServeText *t, co
         qsf_strbuf_adds(b, ", ");
     }
     put_logprobs(b, h->chat, t);
-    qsf_strbuf_addf(b, ", \"finish_reason\": \"%s\"}], ", end->finish);
+    qsf_strbuf_addf(b, ", \"finish_reason\": \"%s\"}", end->finish);
+}
+
+void serve_reply_answer(QsfStrbuf *b, const ServeHead *h, const ServePiece *before, const ServeText *t,
+                        const ServeEnd *end) {
+    put_head(b, h, h->chat ? "chat.completion" : "text_completion");
+    qsf_strbuf_add(b, before->json, before->len);
+    serve_reply_choice(b, h, t, end);
+    qsf_strbuf_adds(b, "], ");
     put_usage(b, end);
     qsf_strbuf_adds(b, "}");
 }
@@ -237,7 +244,7 @@ static void put_counts(QsfStrbuf *b, const ServeCounts *c) {
 
 void serve_reply_chunk(QsfStrbuf *b, const ServeHead *h, const ServeText *t, bool first) {
     begin_event(b, h);
-    qsf_strbuf_adds(b, "{\"index\": 0, ");
+    qsf_strbuf_addf(b, "{\"index\": %u, ", (unsigned)h->index);
     if (h->chat) {
         qsf_strbuf_adds(b, "\"delta\": {");
         put_message(b, t, first, false);
@@ -256,9 +263,9 @@ void serve_reply_chunk(QsfStrbuf *b, const ServeHead *h, const ServeText *t, boo
 void serve_reply_last(QsfStrbuf *b, const ServeHead *h, const ServeEnd *end, bool usage) {
     begin_event(b, h);
     qsf_strbuf_addf(b,
-                    "{\"index\": 0, %s, \"logprobs\": null, \"finish_reason\": \"%s\"}], \"seed\": %" PRIu64
+                    "{\"index\": %u, %s, \"logprobs\": null, \"finish_reason\": \"%s\"}], \"seed\": %" PRIu64
                     "}\n\n",
-                    h->chat ? "\"delta\": {}" : "\"text\": \"\"", end->finish, end->seed);
+                    (unsigned)h->index, h->chat ? "\"delta\": {}" : "\"text\": \"\"", end->finish, end->seed);
     if (!usage) return;
     begin_event(b, h);
     qsf_strbuf_adds(b, "], ");

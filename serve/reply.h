@@ -46,6 +46,7 @@ typedef struct ServeHead {
     bool responses;          /* of these, /v1/responses */
     const char *tool_choice; /* static: "auto", "none" or "required" */
     uint64_t id;
+    uint32_t index; /* of several answers */
     int64_t created;
     const char *model;
 } ServeHead;
@@ -86,8 +87,11 @@ typedef struct ServeText {
     const ServeCounts *counts;  /* NULL = not asked for */
 } ServeText;
 
-/* The whole answer. */
-void serve_reply_answer(QsfStrbuf *b, const ServeHead *h, const ServeText *t, const ServeEnd *end);
+/* One of several answers, an element of `choices`. */
+void serve_reply_choice(QsfStrbuf *b, const ServeHead *h, const ServeText *t, const ServeEnd *end);
+/* The whole answer; before: the choices before this one. */
+void serve_reply_answer(QsfStrbuf *b, const ServeHead *h, const ServePiece *before, const ServeText *t,
+                        const ServeEnd *end);
 /* An event of a stream: more of an answer; `first`: with the role. */
 void serve_reply_chunk(QsfStrbuf *b, const ServeHead *h, const ServeText *t, bool first);
 /* The last chunk of an answer, and if `usage` is set one with its usage. */

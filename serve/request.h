@@ -10,6 +10,7 @@
 
 #define SERVE_MESSAGES 4096u /* of a request */
 #define SERVE_STOPS    16u
+#define SERVE_ANSWERS  16u                 /* most of n */
 #define SERVE_TOP      QSF_CANDIDATES_MOST /* most of top_logprobs */
 
 typedef struct ServeRequest {
@@ -18,6 +19,7 @@ typedef struct ServeRequest {
     size_t n_messages;    /* /v1/completions: 1, the prompt; its JSON if it is token ids */
     int32_t *ids;         /* (n_ids), malloc'ed: a prompt of token ids; NULL = it is a text */
     size_t n_ids;
+    uint32_t n;                    /* answers, one after the other; 0 counts as 1 */
     const char *stop[SERVE_STOPS]; /* (n_stop) in the body */
     size_t n_stop;
     bool stream, usage;     /* usage: an event of its own has it (stream_options) */

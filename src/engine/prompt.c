@@ -254,6 +254,13 @@ int qsf_prompt_take_ids(const QsfRuntime *r, const QsfRequestCopy *q, QsfIds *id
 
 bool qsf_prompt_has_ids(const QsfRequestCopy *q) { return q->raw && q->n_tokens > 0; }
 
+int qsf_request_encode(const QsfRuntime *r, const QsfRequestCopy *q, unsigned flags, QsfIds *ids,
+                       QsfThinkPrompt *where, QsfErr *err) {
+    if (qsf_prompt_has_ids(q)) return qsf_prompt_take_ids(r, q, ids, where, err);
+    return qsf_think_encode(q->raw ? &r->think_raw : &r->think, q->raw ? NULL : r->tmpl, r->tok, q->messages,
+                            q->n_messages, flags, ids, where, err);
+}
+
 /* ---- the system prompt ---- */
 
 #define LEADING 8u /* messages of the system at the beginning; more are a conversation */

@@ -84,6 +84,10 @@ bool qsf_prompt_has_ids(const QsfRequestCopy *q);
  * QSF_E_USAGE for an id outside the vocabulary, QSF_E_CONTEXT and QSF_E_BUDGET. */
 int qsf_prompt_take_ids(const QsfRuntime *r, const QsfRequestCopy *q, QsfIds *ids, QsfThinkPrompt *where,
                         QsfErr *err);
+/* The prompt of a request, of either kind, charged to the ledger of ids alone; flags: qsf_request_chat_flags.
+ * Errors are those of qsf_prompt_take_ids and qsf_think_encode. */
+int qsf_request_encode(const QsfRuntime *r, const QsfRequestCopy *q, unsigned flags, QsfIds *ids,
+                       QsfThinkPrompt *where, QsfErr *err);
 /* Are these (n) in the vocabulary? Otherwise QSF_E_USAGE. */
 int qsf_prompt_check_ids(const QsfRuntime *r, const int32_t *ids, size_t n, QsfErr *err);
 

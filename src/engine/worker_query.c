@@ -265,11 +265,7 @@ static int make(QSFWorker *w, const QsfRequestCopy *r, Prompt *p, QsfErr *err) {
     QsfThinkPrompt where;
     QSFParams params;
     qsf_worker_get_params(w, &params);
-    const QsfThink *think = r->raw ? &w->rt.think_raw : &w->rt.think;
-    int rc = qsf_prompt_has_ids(r)
-                 ? qsf_prompt_take_ids(&w->rt, r, &ids, &where, err)
-                 : qsf_think_encode(think, r->raw ? NULL : w->rt.tmpl, w->rt.tok, r->messages, r->n_messages,
-                                    qsf_request_chat_flags(r, &params), &ids, &where, err);
+    int rc = qsf_request_encode(&w->rt, r, qsf_request_chat_flags(r, &params), &ids, &where, err);
     if (rc == QSF_OK && p->out != NULL) {
         rc = qsf_chat_show(w->rt.tok, &ids, p->out, &special, err);
         qsf_strbuf_addf(p->out,

@@ -187,7 +187,7 @@ def test_errors(s):
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}, "image_url"),
         ({"messages": [{**message, "audio": {}}]}, "messages[0].audio"),
         ({"messages": [message], "no_such_field": 1}, "no_such_field"),
-        ({"messages": [message], "prompt": "x"}, "prompt"), ({"messages": [message], "n": 2}, "n: only 1"),
+        ({"messages": [message], "prompt": "x"}, "prompt"), ({"messages": [message], "n": 17}, "n: expected a whole number"),
         ({"messages": [message], "temperature": "hot"}, "temperature"),
         ({"messages": [message], "temperature": 99}, "temperature"),
         ({"messages": [message], "top_k": 1.5}, "top"), ({"messages": [message], "max_tokens": 0}, "max_tokens"),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prompts of token ids, as clients that measure likelihoods send them. Run by serve.sh."""
+"""Prompts of token ids, as clients that measure likelihoods send them; several answers. Run by serve.sh."""
 import json
 import os
 import subprocess
 
-from serve_http import Server, check, finish
+from serve_http import Server, check, finish, text_of
 
 PATH = "/v1/completions"
 TEXT = "The temperature sets how much a model dares."
@@ -56,8 +56,39 @@ def test_errors(s):
     check(s.forgets(), "memory of requests is left")
 
 
+def test_several(s):
+    """Several answers are those of one request each, with the next seed."""
+    chat = {"messages": [{"role": "user", "content": "How do I set the temperature?"}], "temperature": 1.5, "top_p": 1,
+            "top_k": 0, "max_tokens": 12, "logprobs": True}
+    text = {"prompt": TEXT, "temperature": 1.5, "top_p": 1, "top_k": 0, "max_tokens": 12, "logprobs": 1, "echo": True}
+    for path, body in (("/v1/chat/completions", chat), (PATH, text), (PATH, {**text, "prompt": ids_of(TEXT)})):
+        alone = [s.ask(path, {**body, "seed": 7 + i})[1] for i in range(3)]
+        _, got, _ = s.ask(path, {**body, "seed": 7, "n": 3})
+        check([c["index"] for c in got["choices"]] == [0, 1, 2] and got["seed"] == 7, "their numbers", got)
+        kinds = [a["choices"][0].get("message") or a["choices"][0]["text"] for a in alone]
+        check(len(set(map(str, kinds))) > 1, "the same answer for each seed", kinds)
+        for i, choice in enumerate(got["choices"]):
+            want = alone[i]["choices"][0]
+            check((choice.get("message") or choice["text"]) == kinds[i], "another answer", i, choice, want)
+            check(choice["finish_reason"] == want["finish_reason"], "another end", i, choice, want)
+            lists = [c["logprobs"].get("content") or c["logprobs"]["tokens"] for c in (choice, want)]
+            names = [[t["token"] if isinstance(t, dict) else t for t in rows] for rows in lists]
+            check(names[0] == names[1], "other tokens", i, names)
+        check(got["usage"]["prompt_tokens"] == alone[0]["usage"]["prompt_tokens"] and
+              got["usage"]["completion_tokens"] == sum(a["usage"]["completion_tokens"] for a in alone), "usage", got)
+        events = s.stream({**body, "seed": 7, "n": 3, "stream_options": {"include_usage": True}}, path)
+        check(events[-1]["usage"]["completion_tokens"] == got["usage"]["completion_tokens"], "usage of a stream", events[-1])
+        for i, choice in enumerate(got["choices"]):
+            own = [e for e in events if e["choices"] and e["choices"][0]["index"] == i]
+            streamed = text_of(own) if path != PATH else "".join(e["choices"][0]["text"] for e in own)
+            check(streamed == (choice["message"]["content"] if path != PATH else choice["text"]), "a stream", i, own)
+            check(own[-1]["choices"][0]["finish_reason"] == choice["finish_reason"], "the end of one", i, own[-1])
+            if path != PATH:
+                check([e["choices"][0]["delta"].get("role") for e in own].count("assistant") == 1, "a role", i, own)
+
+
 s = Server("guide")
-for test in (test_same_as_text, test_reuse, test_errors):
+for test in (test_same_as_text, test_reuse, test_several, test_errors):
     test(s)
 check(s.stop() == 143, "SIGTERM: exit status")
 finish()

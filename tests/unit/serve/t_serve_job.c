@@ -60,6 +60,49 @@ static size_t read_events(const QsfStrbuf *b, QsfStrbuf *text) {
     return n;
 }
 
+/* Of two answers the first one is kept for the client, whatever was sent of it; the sums count both. */
+static void test_two(void **state) {
+    (void)state;
+    for (int stream = 0; stream < 2; stream++) {
+        ServeMemory memory = { .limit = 1 << 20 };
+        ServeJob *job = begin(&memory, stream);
+        QsfStrbuf out = QSF_STRBUF_INIT;
+        job->request.n = 2;
+        write_text(job, "one ");
+        if (stream) assert_false(read_all(job, 4096, &out));
+        write_text(job, "two");
+        end(job);
+        job->state = SERVE_RUNNING;
+        serve_job_next(job);
+        assert_true(serve_job_charge(job));
+        assert_int_equal(job->text.len, 0);
+        assert_int_equal(job->head.index, 1);
+        assert_int_equal(serve_job_ready(job), stream);
+        write_text(job, "three");
+        end(job);
+        job->end.prompt_tokens = job->end.cached_tokens = 9;
+        serve_job_sum(job);
+        assert_int_equal(job->end.tokens, 8);
+        assert_int_equal(job->end.prompt_tokens, 3);
+        assert_int_equal(job->end.cached_tokens, 1);
+        if (stream)
+            assert_true(read_all(job, 4096, &out));
+        else
+            serve_job_whole(job, &out);
+        static const char *const texts[] = { "\"one ", "two\"", "\"index\": 1", "three" };
+        const char *at = qsf_strbuf_str(&out);
+        for (size_t i = 0; i < 4; i++) {
+            if (strstr(at, texts[i]) == NULL) fail_msg("no %s in %s", texts[i], qsf_strbuf_str(&out));
+            at = strstr(at, texts[i]);
+        }
+        job->error.status = 500;
+        assert_false(serve_job_failed(job)); /* something was sent */
+        qsf_strbuf_free(&out);
+        serve_job_release(job);
+        assert_int_equal(memory.used, 0);
+    }
+}
+
 static void test_stream(void **state) {
     static const size_t pieces[] = { 1, 7, 4096 };
     (void)state;
@@ -217,9 +260,9 @@ static void test_paths(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paths),  cmocka_unit_test(test_stream), cmocka_unit_test(test_large),
-        cmocka_unit_test(test_counts), cmocka_unit_test(test_whole),  cmocka_unit_test(test_broken),
-        cmocka_unit_test(test_room),
+        cmocka_unit_test(test_two),    cmocka_unit_test(test_paths),  cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_large),  cmocka_unit_test(test_counts), cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_broken), cmocka_unit_test(test_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -230,7 +230,8 @@ static void test_refused(void **state) {
         { "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\", "
           "\"text\": \"b\"}]}]}",
           "messages[0].content", "text occurs twice" },
-        { CHAT(", \"n\": 2"), "n", "only 1" },
+        { CHAT(", \"n\": 0"), "n", "from 1 to 16" },
+        { CHAT(", \"n\": 17"), "n", "from 1 to 16" },
         { CHAT(", \"temperature\": 00"), "temperature", "leading zeros" },
         { CHAT(", \"top_p\": -01"), "top_p", "leading zeros" },
         { CHAT(", \"max_tokens\": -1"), "max_tokens", "from 1 to" },

@@ -202,6 +202,7 @@ static int put_function(QsfStrbuf *b, const QsfCallForm *f, const QsfCallTool *t
     if (tool->parameters != NULL && root == NULL) return err->code;
     int rc = check_name("function", qsf_strbuf_str(&tool->name), tool->name.len, err);
     if (rc == QSF_OK) rc = qsf_call_params_new(&params, root, err);
+    if (rc == QSF_OK) rc = qsf_call_params_check(params, err);
     if (rc == QSF_E_USAGE) qsf_err_prefix(err, "the parameters of '%.64s'", qsf_strbuf_str(&tool->name));
     w.params = params;
     put_text(b, "<function=");

@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/presence.h"
+
 #define NODES        256u /* schemas at the root of a schema */
 #define PARTS        16u  /* that hold together */
 #define ALTERNATIVES 32u
+#define DECIDED      16u
 #define PATH         160u
 #define SHOWN        80 /* bytes of a path in a message */
 
@@ -24,6 +27,9 @@ typedef struct Alternative {
     uint32_t n;
     uint32_t at, step; /* the part that is taken apart, and the next step for it */
     bool never;        /* nothing is valid */
+    /* what was decided of parameters that depend on each other */
+    const char *there[DECIDED], *absent[DECIDED]; /* (n_there, n_absent) borrowed */
+    uint32_t n_there, n_absent;
 } Alternative;
 
 struct QsfCallParams {
@@ -128,7 +134,7 @@ static int take_apart(QsfCallParams *p, Alternative *a, QsfErr *err) {
         if (step == 0) rc = check_type(p, a, of, err);
         if (rc == QSF_OK && step == 0) rc = add_others(p, a, of, err);
         if (step == 1) rc = add_choice(p, a, of, "anyOf", err);
-        if (step == 2) rc = add_choice(p, a, of, "oneOf", err);
+        if (step == 2 && qsf_presence_one_of(of->schema) == NULL) rc = add_choice(p, a, of, "oneOf", err);
         if (step == 3) a->at++, a->step = 0;
     }
     return rc;
@@ -153,8 +159,15 @@ static const QsfJson *schema_of(const Node *part, const char *key, const char **
     return v != NULL ? v : qsf_json_get(part->schema, "additionalProperties");
 }
 
+static bool is_in(const char *const *list, uint32_t n, const char *key) {
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(list[i], key) == 0) return true;
+    return false;
+}
+
 static bool is_forbidden(const QsfCallParams *p, const Alternative *a, const char *key) {
     const char *from;
+    if (is_in(a->absent, a->n_absent, key)) return true;
     for (uint32_t i = 0; i < a->n; i++)
         if (qsf_json_is(schema_of(part_of(p, a, i), key, &from), false)) return true;
     return false;
@@ -168,8 +181,7 @@ static bool is_described(const QsfCallParams *p, const Alternative *a, const cha
 }
 
 /* Is it in a list before element `end` of that of part n? */
-static bool is_required(const QsfCallParams *p, const Alternative *a, const char *key, uint32_t n,
-                        size_t end) {
+static bool is_listed(const QsfCallParams *p, const Alternative *a, const char *key, uint32_t n, size_t end) {
     for (uint32_t i = 0; i < a->n && i <= n; i++) {
         const QsfJson *list = qsf_json_get(part_of(p, a, i)->schema, "required");
         const size_t size = i == n ? end : qsf_json_size(list);
@@ -177,6 +189,10 @@ static bool is_required(const QsfCallParams *p, const Alternative *a, const char
             if (is_text(qsf_json_at(list, k), key)) return true;
     }
     return false;
+}
+
+static bool is_required(const QsfCallParams *p, const Alternative *a, const char *key) {
+    return is_in(a->there, a->n_there, key) || is_listed(p, a, key, a->n, 0);
 }
 
 /* The schemas of a parameter; *one: the last of them. */
@@ -206,6 +222,49 @@ static bool contradicts(const QsfCallParams *p, const Alternative *a) {
     return false;
 }
 
+/* ---- parameters that depend on each other ---- */
+
+static int read_presence(const QsfCallParams *p, const Alternative *a, QsfPresence *r, QsfErr *err) {
+    for (uint32_t i = 0; i < a->n; i++) {
+        const Node *part = part_of(p, a, i);
+        const char *why = qsf_presence_add(r, part->schema);
+        if (why != NULL) return fail(part->path, err, why);
+    }
+    for (uint32_t i = 0; i < r->n_names; i++) {
+        const char *key = r->name[i].text;
+        const bool known = r->name[i].listed || is_described(p, a, key, a->n) || is_required(p, a, key);
+        r->name[i].state = !known || is_forbidden(p, a, key) ? QSF_MEMBER_ABSENT
+                           : is_required(p, a, key)          ? QSF_MEMBER_THERE
+                                                             : QSF_MEMBER_OPEN;
+    }
+    return QSF_OK;
+}
+
+/* Decides a parameter while that matters: a has it, and a new alternative behind the others does not. */
+static int decide(QsfCallParams *p, Alternative *a, QsfErr *err) {
+    QsfPresence *r = malloc(sizeof *r);
+    uint32_t open = 0;
+    int rc = r == NULL ? qsf_err_memory(err, "the parameters of a tool") : QSF_OK;
+    for (bool more = true; rc == QSF_OK && more && !a->never;) {
+        memset(r, 0, sizeof *r);
+        rc = read_presence(p, a, r, err);
+        const QsfPresenceState all = qsf_presence_check(r, &open);
+        more = rc == QSF_OK && all == QSF_MEMBER_OPEN;
+        a->never = all == QSF_MEMBER_ABSENT;
+        if (!more) continue;
+        if (p->n == ALTERNATIVES || a->n_there == DECIDED || a->n_absent == DECIDED) {
+            rc = fail("", err, "too many alternatives of parameters that depend on each other");
+            continue;
+        }
+        Alternative *other = &p->alternative[p->n++];
+        *other = *a;
+        other->absent[other->n_absent++] = r->name[open].text;
+        a->there[a->n_there++] = r->name[open].text;
+    }
+    free(r);
+    return rc;
+}
+
 /* ---- all of it ---- */
 
 int qsf_call_params_new(QsfCallParams **out, const QsfJson *root, QsfErr *err) {
@@ -219,6 +278,7 @@ int qsf_call_params_new(QsfCallParams **out, const QsfJson *root, QsfErr *err) {
     p->n = 1;
     int rc = root != NULL ? add_part(p, &p->alternative[0], root, "", err) : QSF_OK;
     for (uint32_t i = 0; rc == QSF_OK && i < p->n; i++) rc = take_apart(p, &p->alternative[i], err);
+    for (uint32_t i = 0; rc == QSF_OK && i < p->n; i++) rc = decide(p, &p->alternative[i], err);
     for (uint32_t i = 0; rc == QSF_OK && i < p->n; i++) {
         const Alternative *a = &p->alternative[i];
         if (!a->never && !contradicts(p, a)) p->alternative[n++] = *a;
@@ -229,6 +289,26 @@ int qsf_call_params_new(QsfCallParams **out, const QsfJson *root, QsfErr *err) {
     free(p);
     *out = NULL;
     return rc;
+}
+
+int qsf_call_params_check(const QsfCallParams *p, QsfErr *err) {
+    static const char *const others[] = { "not",
+                                          "if",
+                                          "minProperties",
+                                          "maxProperties",
+                                          "propertyNames",
+                                          "patternProperties",
+                                          "dependentRequired",
+                                          "dependentSchemas",
+                                          "unevaluatedProperties" };
+    for (uint32_t i = 0; i < p->n_nodes; i++) {
+        const Node *node = &p->node[i];
+        for (size_t k = 0; k < sizeof others / sizeof *others && !is_only_ref(p, node->schema); k++)
+            if (qsf_json_get(node->schema, others[k]) != NULL)
+                return qsf_err_set(err, QSF_E_USAGE, "#%.*s: the keyword %s is not supported", SHOWN,
+                                   node->path, others[k]);
+    }
+    return QSF_OK;
 }
 
 void qsf_call_params_free(QsfCallParams *p) { free(p); }
@@ -243,7 +323,7 @@ QsfCallValue qsf_call_params_value(const QsfCallParams *p, const char *key) {
     for (uint32_t i = 0; i < p->n; i++) {
         const Alternative *a = &p->alternative[i];
         const QsfJson *schema;
-        if (!is_described(p, a, key, a->n) && !is_required(p, a, key, a->n, 0)) continue;
+        if (!is_described(p, a, key, a->n) && !is_required(p, a, key)) continue;
         const uint32_t n = count_schemas(p, a, key, &schema);
         const QsfCallValue here = n > 1    ? QSF_CALL_VALUE
                                   : n == 1 ? qsf_call_value(p->root, schema)
@@ -256,7 +336,7 @@ QsfCallValue qsf_call_params_value(const QsfCallParams *p, const char *key) {
 
 static QsfCallParam param_of(const QsfCallParams *p, const Alternative *a, const char *key) {
     QsfCallParam param = { .key = key, .value = qsf_call_params_value(p, key) };
-    param.required = is_required(p, a, key, a->n, 0);
+    param.required = is_required(p, a, key);
     if (count_schemas(p, a, key, &param.schema) > 1) param.schema = NULL;
     return param;
 }
@@ -278,10 +358,15 @@ int qsf_call_params_each(const QsfCallParams *p, uint32_t i,
         const QsfJson *list = qsf_json_get(part_of(p, a, k)->schema, "required");
         for (size_t j = 0; rc == QSF_OK && j < qsf_json_size(list); j++) {
             const char *key = qsf_json_string(qsf_json_at(list, j), NULL);
-            if (key == NULL || is_described(p, a, key, a->n) || is_required(p, a, key, k, j)) continue;
+            if (key == NULL || is_described(p, a, key, a->n) || is_listed(p, a, key, k, j)) continue;
             const QsfCallParam param = param_of(p, a, key);
             rc = fn(arg, &param, err);
         }
+    }
+    for (uint32_t k = 0; rc == QSF_OK && k < a->n_there; k++) {
+        const QsfCallParam param = param_of(p, a, a->there[k]);
+        if (!is_described(p, a, param.key, a->n) && !is_listed(p, a, param.key, a->n, 0))
+            rc = fn(arg, &param, err);
     }
     return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The parameters of a tool whose calls are <function=NAME> with <parameter=KEY>. Their schema may be put
- * together by $ref, allOf, anyOf and oneOf at its root: it becomes alternatives, each of which is a list of
- * parameters. Pure functions; any thread. */
+ * together by $ref, allOf, anyOf and oneOf at its root, and parameters may depend on each other: it becomes
+ * alternatives, each of which is a list of parameters. Pure functions; any thread. */
 #ifndef QSF_CHAT_CALL_PARAMS_H
 #define QSF_CHAT_CALL_PARAMS_H
 
@@ -19,6 +19,8 @@ typedef struct QsfCallParam {
 /* Takes a schema apart; root is borrowed, and has to stay. QSF_E_USAGE: it cannot be written as parameters,
  * with the path in it; QSF_E_RUNTIME without memory. */
 int qsf_call_params_new(QsfCallParams **out, const QsfJson *root, QsfErr *err);
+/* QSF_E_USAGE: the schema says more about which parameters there are than this file reads. */
+int qsf_call_params_check(const QsfCallParams *p, QsfErr *err);
 void qsf_call_params_free(QsfCallParams *p); /* NULL is allowed */
 /* Returns the schema that was taken apart. */
 const QsfJson *qsf_call_params_root(const QsfCallParams *p);

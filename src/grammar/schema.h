@@ -5,6 +5,7 @@
 #define QSF_GRAMMAR_SCHEMA_H
 
 #include "src/base/json.h"
+#include "src/base/presence.h"
 #include "src/grammar/build.h"
 
 #define QSF_SCHEMA_PARTS  64u
@@ -131,9 +132,7 @@ uint32_t qsf_schema_object(QsfSchema *s, const QsfSchemaParts *p);              
 bool qsf_object_possible(QsfSchema *s, const QsfSchemaParts *p);
 
 /* --- schema_presence.c --- */
-/* The oneOf of a schema if all its schemas only require names; NULL: it has none, or another one. */
-const QsfJson *qsf_presence_one_of(const QsfJson *schema);
-/* The types that such a oneOf allows. */
+/* The types that a oneOf of required names allows. */
 uint32_t qsf_presence_types(const QsfJson *one_of);
 /* Does an object have all names that its others depend on? */
 bool qsf_presence_valid(QsfSchema *s, const QsfJson *v, const QsfJson *schema);

@@ -96,8 +96,7 @@ static bool check_forbidden(QsfSchema *s, const QsfSchemaParts *p, QsfProperties
 static bool read_parts(QsfSchema *s, const QsfSchemaParts *p, QsfProperties *o, bool fail) {
     for (uint32_t i = 0; i < p->n && !s->b->failed; i++) add_properties(s, &p->part[i], o);
     for (uint32_t i = 0; i < p->n && !s->b->failed; i++) add_required(s, &p->part[i], o);
-    for (uint32_t i = 0; i < p->n && !s->b->failed; i++) qsf_presence_add(s, &p->part[i], o);
-    o->presence.path = p->part[0].path;
+    qsf_presence_read(s, p, o);
     return check_forbidden(s, p, o, fail);
 }
 
@@ -276,7 +275,7 @@ static void add_way(QsfSchema *s, QsfProperties *o, void *arg) {
 
 bool qsf_object_possible(QsfSchema *s, const QsfSchemaParts *p) {
     QsfProperties o = { 0 };
-    const bool ok = read_parts(s, p, &o, false) && qsf_presence_decide(s, &o, NULL, NULL) > 0;
+    const bool ok = read_parts(s, p, &o, false) && qsf_presence_decide(s, &o, 0, NULL, NULL) > 0;
     free(o.all);
     return ok && !s->b->failed;
 }
@@ -284,13 +283,14 @@ bool qsf_object_possible(QsfSchema *s, const QsfSchemaParts *p) {
 uint32_t qsf_schema_object(QsfSchema *s, const QsfSchemaParts *p) {
     QsfProperties o = { 0 };
     Members m = { .parts = p };
+    const uint32_t path = p->part[0].path;
     uint32_t node = 0;
     if (read_parts(s, p, &o, true)) {
         m.others = has_others(&o);
         m.other = m.others ? other_rule(s, p, &o) : 0;
         m.ways = qsf_node_list(s->b, QSF_NODE_ALT);
-        if (qsf_presence_decide(s, &o, add_way, &m) == 0)
-            qsf_schema_fail(s, o.presence.path,
+        if (qsf_presence_decide(s, &o, path, add_way, &m) == 0)
+            qsf_schema_fail(s, path,
                             "required names, dependencies and oneOf contradict each other: nothing is valid");
         const uint32_t nodes[] = { qsf_node_text(s->b, "{"), m.ways, qsf_node_text(s->b, "}") };
         node = list_of(s, nodes, 3);

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The members of an object while a JSON Schema is read, and rules for which of them are there together. */
+/* The members of an object while a JSON Schema is read, and which of them are there together. */
 #ifndef QSF_GRAMMAR_SCHEMA_OBJECT_H
 #define QSF_GRAMMAR_SCHEMA_OBJECT_H
 
 #include "src/grammar/schema.h"
-
-#define QSF_PRESENCE_NAMES  256u
-#define QSF_PRESENCE_GROUPS 128u
-#define QSF_PRESENCE_RULES  64u
 
 typedef struct QsfProperty {
     const char *name;         /* borrowed */
@@ -16,25 +12,6 @@ typedef struct QsfProperty {
     bool described, listed;   /* by a part's properties; among the names that others need */
 } QsfProperty;
 
-/* Names that count together: from..to in QsfPresence.name. */
-typedef struct QsfPresenceGroup {
-    uint32_t from, to;
-} QsfPresenceGroup;
-
-/* Of the groups from..to just one is there as a whole; or, without one_of, the second if the first is. */
-typedef struct QsfPresenceRule {
-    bool one_of;
-    uint32_t from, to;
-} QsfPresenceRule;
-
-typedef struct QsfPresence {
-    uint16_t name[QSF_PRESENCE_NAMES]; /* (n_names) indices of properties */
-    QsfPresenceGroup group[QSF_PRESENCE_GROUPS];
-    QsfPresenceRule rule[QSF_PRESENCE_RULES];
-    uint32_t n_names, n_groups, n_rules;
-    uint32_t path; /* for messages */
-} QsfPresence;
-
 typedef struct QsfProperties {
     QsfProperty *all; /* (n) in their order; owned */
     uint32_t n, cap;
@@ -42,6 +19,7 @@ typedef struct QsfProperties {
     bool others;    /* a part has additionalProperties, none of them false */
     bool closed;
     QsfPresence presence;
+    uint16_t property_of[QSF_PRESENCE_NAMES]; /* the index of each of its names */
 } QsfProperties;
 
 /* A way to decide the members: required and forbidden say which. */
@@ -52,10 +30,10 @@ typedef void QsfPresenceFn(QsfSchema *s, QsfProperties *o, void *arg);
 QsfProperty *qsf_properties_add(QsfSchema *s, QsfProperties *o, const char *name, uint32_t path);
 
 /* --- schema_presence.c --- */
-/* Adds what dependencies and a oneOf of names of a part say. */
-void qsf_presence_add(QsfSchema *s, const QsfSchemaPart *p, QsfProperties *o);
+/* Reads what the parts say about members that depend on each other, and adds their names. */
+void qsf_presence_read(QsfSchema *s, const QsfSchemaParts *p, QsfProperties *o);
 /* Calls made for each way to decide which members are there; with made NULL it ends at the first. Returns
- * how many there are. */
-uint32_t qsf_presence_decide(QsfSchema *s, QsfProperties *o, QsfPresenceFn *made, void *arg);
+ * how many there are; path: for messages. */
+uint32_t qsf_presence_decide(QsfSchema *s, QsfProperties *o, uint32_t path, QsfPresenceFn *made, void *arg);
 
 #endif

@@ -177,6 +177,7 @@ static void test_values(void **state) {
 #define P(key, value) "<parameter=" key ">\n" value "\n</parameter>\n"
 #define INTEGER       "{\"type\": \"integer\"}"
 #define STRING        "{\"type\": \"string\"}"
+#define AB            "\"properties\": {\"a\": " INTEGER ", \"b\": " INTEGER "}"
 
 static const struct {
     const char *schema, *text;
@@ -241,6 +242,21 @@ static const struct {
       "}, \"additionalProperties\": false, \"anyOf\": [{\"required\": [\"b\"]}, "
       "{\"type\": \"string\"}, {\"required\": [\"a\"]}]}",
       "", false },
+    /* just one of them; with the first the second; what is not described comes last */
+    { "{" AB ", \"oneOf\": [{\"required\": [\"a\"]}, {\"required\": [\"b\"]}]}", P("b", "1"), true },
+    { "{" AB ", \"oneOf\": [{\"required\": [\"a\"]}, {\"required\": [\"b\"]}]}", P("a", "1"), true },
+    { "{" AB ", \"oneOf\": [{\"required\": [\"a\"]}, {\"required\": [\"b\"]}]}", P("a", "1") P("b", "2"),
+      false },
+    { "{" AB ", \"oneOf\": [{\"required\": [\"a\"]}, {\"required\": [\"b\"]}]}", "", false },
+    { "{" AB ", \"dependencies\": {\"a\": [\"b\"]}}", P("a", "1") P("b", "2"), true },
+    { "{" AB ", \"dependencies\": {\"a\": [\"b\"]}}", P("b", "2"), true },
+    { "{" AB ", \"dependencies\": {\"a\": [\"b\"]}}", "", true },
+    { "{" AB ", \"dependencies\": {\"a\": [\"b\"]}}", P("a", "1"), false },
+    { "{" AB ", \"dependencies\": {\"a\": [\"z\"], \"y\": [\"a\"]}}", P("a", "1") P("z", "{}"), true },
+    { "{" AB ", \"dependencies\": {\"a\": [\"z\"], \"y\": [\"a\"]}}", P("a", "1"), false },
+    { "{" AB ", \"dependencies\": {\"a\": [\"z\"], \"y\": [\"a\"]}}", P("b", "1") P("z", "{}"), false },
+    { "{" AB ", \"dependencies\": {\"a\": [\"z\"], \"y\": [\"a\"]}}", P("a", "1") P("z", "{}") P("y", "1"),
+      false },
     { "{\"$schema\": \"http://json-schema.org/draft-07/schema#\", "
       "\"$ref\": \"#/definitions/r\", \"required\": [\"z\"], "
       "\"definitions\": {\"r\": {\"properties\": {\"a\": " INTEGER "}, \"required\": [\"a\"]}}}",
@@ -320,6 +336,13 @@ static void test_refused(void **state) {
            "'f': #/allOf/1: a list of whole");
     refuse("{\"name\": \"f\", \"parameters\": {\"type\": \"string\"}}", "nothing is valid");
     refuse("{\"name\": \"f\", \"parameters\": {\"$ref\": \"#/no\"}}", "leads nowhere");
+    refuse("{\"name\": \"f\", \"parameters\": {\"allOf\": [{\"dependencies\": {\"a\": {}}}]}}",
+           "'f': #/allOf/0: this is not a list of names");
+    refuse("{\"name\": \"f\", \"parameters\": {\"allOf\": [{\"minProperties\": 1}]}}",
+           "'f': #/allOf/0: the keyword minProperties");
+    refuse("{\"name\": \"f\", \"parameters\": {\"required\": [\"a\"], \"dependencies\": {\"a\": [\"b\"]}, "
+           "\"properties\": {\"b\": false}}}",
+           "nothing is valid");
     refuse("{\"name\": \"f\", \"parameters\": {\"properties\": {\"a>b\": true}}}",
            "parameter 'a>b' cannot be written");
     refuse("{\"name\": \"f>\"}", "function 'f>' cannot be written");

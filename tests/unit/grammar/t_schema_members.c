@@ -63,6 +63,9 @@ static void test_members(void **state) {
         { "{\"type\":[\"object\",\"integer\"]," ABC
           ",\"oneOf\":[{\"type\":\"object\",\"required\":[\"a\"]},{\"required\":[\"b\"]}]}",
           "-yy-y--y" },
+        { "{\"type\":[\"object\",\"integer\"]," ABC ",\"oneOf\":[{\"type\":\"object\",\"required\":[\"a\"]},"
+          "{\"type\":\"object\",\"required\":[\"b\"]}]}",
+          "-yy-y---" },
         { "{\"type\":[\"object\",\"integer\"]," ABC
           ",\"oneOf\":[{\"required\":[\"a\"]},{\"required\":[\"b\"]}]}",
           "-yy-y---" },
@@ -109,7 +112,7 @@ static void test_refused(void **state) {
     refuse("{\"dependencies\":[]}", "#/dependencies: dependencies is not an object");
     refuse("{\"dependentRequired\":{\"a\":[\"b\"]}}", "#/dependentRequired: the keyword dependentRequired");
     refuse("{\"oneOf\":[{\"required\":[\"a\"]},{\"required\":[\"a\"]}]}", "#: required names");
-    refuse("{\"oneOf\":[{\"required\":[1]},{\"required\":[\"a\"]}]}", "#/oneOf/0");
+    refuse("{\"oneOf\":[{\"required\":[1]},{\"required\":[\"a\"]}]}", "#: this is not a list of names");
     refuse("{\"type\":\"string\",\"oneOf\":[{\"required\":[\"a\"]},{\"required\":[\"b\"]}]}",
            "the types contradict");
     refuse("{\"oneOf\":[{\"required\":[\"a\"],\"not\":{}},{\"required\":[\"b\"]}]}", "#/oneOf");
@@ -125,7 +128,7 @@ static void test_refused(void **state) {
     for (int i = 0; i < 300; i++)
         qsf_strbuf_addf(&b, "%s\"a%d\"", i > 0 ? "," : "{\"dependencies\":{\"a\":[", i);
     qsf_strbuf_adds(&b, "]}}");
-    refuse(qsf_strbuf_str(&b), "#/dependencies/a: more than 256 names");
+    refuse(qsf_strbuf_str(&b), "#: too many names");
     qsf_strbuf_free(&b);
 }
 

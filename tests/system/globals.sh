@@ -39,8 +39,6 @@ qsf_automaton_bytes qsf_automaton_states qsf_masks_visited
 qsf_draft_model_forward
 # The reverse of qk_type_of.
 qk_type_ggml
-# A body of /v1/responses in the form of a chat, without a server.
-serve_responses_room serve_responses_translate
 # What is on the screen, and what a line of the input is.
 ui_screen_flash ui_canvas_text ui_command_nearest ui_lines_feed
 LIST

@@ -41,7 +41,11 @@ const raw = await client.completions.create({ model: "guide", prompt: "The tempe
 assert.ok(raw.choices[0].text.length > 0);
 
 await assert.rejects(client.chat.completions.create({ model: "other", messages }), OpenAI.NotFoundError);
-await assert.rejects(client.chat.completions.create({ model: "guide", messages, n: 2 }),
+const ids = await client.completions.create({ model: "guide", prompt: [[84, 104, 101]], max_tokens: 1, echo: true, n: 2 });
+assert.deepEqual(ids.choices.map((c) => [c.index, c.text.startsWith("The")]), [[0, true], [1, true]]);
+const two = await client.chat.completions.stream({ model: "guide", messages, temperature: 0, n: 2 }).finalChatCompletion();
+assert.deepEqual(two.choices.map((c) => [c.index, c.message.content]), [[0, text], [1, text]]);
+await assert.rejects(client.chat.completions.create({ model: "guide", messages, n: 17 }),
     (e) => e instanceof OpenAI.BadRequestError && e.param === "n");
 
 // ---- responses: the same answers

@@ -41,12 +41,22 @@ def ask(rnd):
     body = dict(QUESTION, max_tokens=rnd.choice([1, 20, 60]))
     if rnd.random() < 0.3:
         body["messages"] = [{"role": "user", "content": "word " * rnd.randrange(1, 400)}]
+    if rnd.random() < 0.2:
+        body["n"] = rnd.randrange(2, 5)
     c, r = post(body)
     data = r.read()
     c.close()
     count(f"whole {r.status}")
     if r.status == 200 and not json.loads(data)["usage"]["completion_tokens"]:
         fail("an answer without tokens", data)
+
+
+def ask_ids(rnd):
+    c, r = post({"prompt": [rnd.randrange(32, 127)] * rnd.choice([1, 300, 20000]), "echo": True, "logprobs": 1, "max_tokens": 1,
+                 "n": rnd.choice([1, 2])}, "/v1/completions")
+    r.read()
+    c.close()
+    count(f"ids {r.status}")
 
 
 def stream(rnd):
@@ -143,7 +153,7 @@ def large(rnd):
         fail("a prompt that is too long", r.status)
 
 
-KINDS = [ask, stream, leave, leave_queue, read_slowly, send_slowly, nonsense, large]
+KINDS = [ask, ask_ids, stream, leave, leave_queue, read_slowly, send_slowly, nonsense, large]
 
 
 def client(i):

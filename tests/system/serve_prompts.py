@@ -87,8 +87,53 @@ def test_several(s):
                 check([e["choices"][0]["delta"].get("role") for e in own].count("assistant") == 1, "a role", i, own)
 
 
+TEMPLATE = ("{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}{{ m.role }}: {{ m.content }}"
+            "{% for c in m.tool_calls or [] %}{% set t = c.function %}<tool_call>\n{\"name\": \"{{ t.name }}\", "
+            "\"arguments\": {{ t.arguments | tojson }}}\n</tool_call>\n{% endfor %}\n{% endfor %}"
+            "{% if add_generation_prompt %}assistant: {% endif %}")
+
+
+def test_several_calls():
+    """Each of several answers has its calls."""
+    path = os.environ["work"] + "/calls.jinja"
+    with open(path, "w") as f:
+        f.write(TEMPLATE)
+    s = Server("--template", path, "guide")
+    arguments = {"type": "object", "properties": {"at": {"enum": ["sea", "sky", "land"]}}, "required": ["at"],
+                 "additionalProperties": False}
+    body = {"messages": [{"role": "user", "content": "x"}], "temperature": 2, "top_p": 1, "top_k": 0, "max_tokens": 200,
+            "tools": [{"type": "function", "function": {"name": "look", "parameters": arguments}}],
+            "tool_choice": {"type": "function", "function": {"name": "look"}}}
+
+    def called(calls):
+        return [c["function"] for c in calls]
+
+    alone = [s.ask("/v1/chat/completions", {**body, "seed": 3 + i})[1]["choices"][0] for i in range(3)]
+    want = [called(c["message"]["tool_calls"]) for c in alone]
+    _, got, _ = s.ask("/v1/chat/completions", {**body, "seed": 3, "n": 3})
+    check([called(c["message"]["tool_calls"]) for c in got["choices"]] == want, "calls of several answers", got, want)
+    events = s.stream({**body, "seed": 3, "n": 3})
+    for i in range(3):
+        deltas = [e["choices"][0]["delta"] for e in events if e["choices"][0]["index"] == i]
+        check(called([c for d in deltas for c in d.get("tool_calls", [])]) == want[i], "a stream of calls", i, deltas)
+    check(s.forgets(), "memory of calls is left")
+    check(s.stop() == 143, "SIGTERM: exit status")
+
+
+def test_leaving(s):
+    """A client that goes away in one of several answers cancels them all."""
+    begun = s.metric("answers_total")
+    c = s.connect()
+    c.request("POST", PATH, json.dumps({"prompt": [84, 104], "n": 16, "max_tokens": 900, "ignore_eos": True, "stream": True}))
+    c.getresponse().readline()
+    c.close()
+    check(s.forgets(), "an answer without a client goes on")
+    check(s.metric("answers_total") < begun + 16, "all answers were written", begun)
+
+
+test_several_calls()
 s = Server("guide")
-for test in (test_same_as_text, test_reuse, test_several, test_errors):
+for test in (test_same_as_text, test_reuse, test_several, test_leaving, test_errors):
     test(s)
 check(s.stop() == 143, "SIGTERM: exit status")
 finish()

@@ -30,27 +30,33 @@ void qsf_presence_read(QsfSchema *s, const QsfSchemaParts *p, QsfProperties *o) 
     find_properties(s, o, p->part[0].path);
 }
 
+static void decide(QsfSchema *s, QsfProperties *o, uint32_t *ways, QsfPresenceFn *made, void *arg);
+
+/* Name i is there, then it is not. */
+static void decide_name(QsfSchema *s, QsfProperties *o, uint32_t i, uint32_t *ways, QsfPresenceFn *made,
+                        void *arg) {
+    QsfPresenceState *state = &o->presence.name[i].state;
+    QsfProperty *p = &o->all[o->property_of[i]];
+    *state = QSF_MEMBER_THERE;
+    p->required = true;
+    decide(s, o, ways, made, arg);
+    p->required = false;
+    *state = QSF_MEMBER_ABSENT;
+    p->forbidden = true;
+    decide(s, o, ways, made, arg);
+    p->forbidden = false;
+    *state = QSF_MEMBER_OPEN;
+}
+
 /* Calls made for each way to decide; without it, one is enough. */
 static void decide(QsfSchema *s, QsfProperties *o, uint32_t *ways, QsfPresenceFn *made, void *arg) {
     uint32_t i = 0;
     if (!qsf_gbuild_step(s->b, o->presence.n_places + 1) || (made == NULL && *ways > 0)) return;
     const QsfPresenceState all = qsf_presence_check(&o->presence, &i);
-    QsfPresenceState *state = &o->presence.name[i].state;
-    QsfProperty *p = &o->all[o->property_of[i]];
-    if (all == QSF_MEMBER_THERE) {
-        ++*ways;
-        if (made != NULL) made(s, o, arg);
-    } else if (all == QSF_MEMBER_OPEN) {
-        *state = QSF_MEMBER_THERE;
-        p->required = true;
-        decide(s, o, ways, made, arg);
-        p->required = false;
-        *state = QSF_MEMBER_ABSENT;
-        p->forbidden = true;
-        decide(s, o, ways, made, arg);
-        p->forbidden = false;
-        *state = QSF_MEMBER_OPEN;
-    }
+    if (all == QSF_MEMBER_OPEN) decide_name(s, o, i, ways, made, arg);
+    if (all != QSF_MEMBER_THERE) return;
+    ++*ways;
+    if (made != NULL) made(s, o, arg);
 }
 
 /* Stops at more ways than are supported. */

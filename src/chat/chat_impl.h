@@ -138,6 +138,9 @@ QsfJVal qsf_chat_calls_value(QsfJMem *m, const QsfMsg *msg);
 int qsf_chat_check_tools(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, QsfErr *err);
 
 /* --- chat/render.c --- */
+/* Without a template messages are text: does msgs[i] begin a line? An answer continues what it answers, as it
+ * was written; every other message is on its own lines. */
+bool qsf_chat_breaks_line(const QsfMsg *msgs, size_t i);
 /* qsf_chat_encode; *lost (may be NULL) as QsfRendered.lost. */
 int qsf_chat_encode_checked(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
                             unsigned flags, QsfIds *out, size_t *lost, QsfErr *err);

@@ -282,12 +282,16 @@ int qsf_chat_encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, bool
     return rc;
 }
 
-/* Without a template: the concatenated contents. */
+bool qsf_chat_breaks_line(const QsfMsg *msgs, size_t i) {
+    const bool answers = i > 0 && strcmp(msgs[i].role, "assistant") == 0;
+    return i > 0 && !(answers && strcmp(msgs[i - 1].role, "assistant") != 0);
+}
+
 static int encode_plain(const QsfTokenizer *tok, const QsfMsg *msgs, size_t n, bool allow, QsfIds *out,
                         QsfErr *err) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     for (size_t i = 0; i < n; i++) {
-        if (i > 0) qsf_strbuf_addc(&b, '\n');
+        if (qsf_chat_breaks_line(msgs, i)) qsf_strbuf_addc(&b, '\n');
         if (msgs[i].len > 0) qsf_strbuf_add(&b, msgs[i].content, msgs[i].len);
     }
     int rc = QSF_OK;

@@ -255,12 +255,13 @@ static int append_last(const QsfTokenizer *tok, const QsfMsg *m, QsfRendered *r,
     return qsf_rendered_add(r, m->content, m->len, false, err);
 }
 
-/* Without a template: the contents, each on its own lines. */
+/* Without a template; more: what follows is added by the caller. */
 static int render_plain(const QsfMsg *msgs, size_t n, bool more, QsfRendered *r, QsfErr *err) {
     int rc = QSF_OK;
     for (size_t i = 0; i < n && rc == QSF_OK; i++) {
         rc = qsf_rendered_add(r, msgs[i].content, msgs[i].len, false, err);
-        if (rc == QSF_OK && (more || i + 1 < n)) rc = qsf_rendered_add(r, "\n", 1, false, err);
+        if (rc == QSF_OK && (more || i + 1 < n) && qsf_chat_breaks_line(msgs, i + 1))
+            rc = qsf_rendered_add(r, "\n", 1, false, err);
     }
     return rc;
 }

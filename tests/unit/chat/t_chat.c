@@ -714,15 +714,16 @@ static void test_prefix(void **state) {
     rig_close(&r);
 }
 
+/* An answer continues what it answers, the next message begins a line. */
 static void test_without_template(void **state) {
-    static const QsfMsg msgs[] = { MSG("user", "Once <s>"), MSG("assistant", "upon") };
+    static const QsfMsg msgs[] = { MSG("user", "Once <s>"), MSG("assistant", "upon"), MSG("user", "A time") };
     Rig r;
     QsfErr e = { 0 };
     QsfIds want = { 0 };
     (void)state;
     if (!rig_open(&r, "llama-spm", NULL)) skip();
-    QsfIds ids = encode(&r, NULL, msgs, 2, false);
-    qsf_test_expect_ok(qsf_tokenizer_encode(r.tok, "Once <s>\nupon", 13, QSF_TOK_BOS, &want, &e), &e);
+    QsfIds ids = encode(&r, NULL, msgs, 3, false);
+    qsf_test_expect_ok(qsf_tokenizer_encode(r.tok, "Once <s>upon\nA time", 19, QSF_TOK_BOS, &want, &e), &e);
     assert_int_equal(ids.n, want.n);
     assert_memory_equal(ids.data, want.data, ids.n * sizeof *ids.data);
     assert_int_equal(count_control(&r, &ids), 1);

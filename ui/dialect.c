@@ -8,9 +8,10 @@
 
 /* ---- messages ---- */
 
-#define LEAVES  "/quit or ^D leaves; nothing was sent"
-#define HELPS   "/help or F1 shows keys and commands; nothing was sent"
-#define SLASHES "; commands begin with a slash here, and nothing was sent"
+#define UNSENT  "nothing was sent (between \"\"\" it is text)"
+#define LEAVES  "/quit or ^D leaves; " UNSENT
+#define HELPS   "/help or F1 shows keys and commands; " UNSENT
+#define SLASHES "; commands begin with a slash here, and " UNSENT
 #define WORDS   3 /* a longer line is a message */
 
 typedef struct Word {
@@ -31,8 +32,8 @@ static const Word alone[] = {
     { ".help", HELPS },
     { ":help", HELPS },
     { ":h", HELPS },
-    { "!multi", "Alt-Enter begins a new line; nothing was sent" },
-    { "!edit", "^O opens the editor; nothing was sent" },
+    { "!multi", "Alt-Enter begins a new line; " UNSENT },
+    { "!edit", "^O opens the editor; " UNSENT },
 };
 
 /* Before a few other words. */

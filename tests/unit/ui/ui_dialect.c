@@ -84,7 +84,15 @@ static void test_messages(void **state) {
         check_names(last_said(x, UI_NOTICE));
     }
     assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 0);
-    static const char *const sent[] = { ".set noreorder means what in assembler", "exit now", ".settings" };
+    static const char *const sent[] = { ".set noreorder means what in assembler",
+                                        "exit now",
+                                        ".settings",
+                                        ".NET is great",
+                                        "!important",
+                                        "...",
+                                        "./configure fails",
+                                        "\"\"\"exit\"\"\"",
+                                        "\"\"\".file is missing\"\"\"" };
     for (size_t i = 0; i < sizeof sent / sizeof *sent; i++) {
         say(x, sent[i]);
         assert_true(ui_app_busy(&x->app));

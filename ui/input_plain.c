@@ -275,7 +275,10 @@ void ui_plain_replace(const char *text, size_t len) {
 }
 
 void ui_plain_resized(void) {
-    if (plain.open) rl_resize_terminal();
+    if (plain.active)
+        rl_resize_terminal();
+    else if (plain.open) /* without the prompt, which would be in the middle of the answer */
+        rl_reset_screen_size();
 }
 
 void ui_plain_release(void) {

@@ -81,8 +81,13 @@ answers() { rows | sed '1,/^tiny random llama:/d' | grep -q '^[a-z]'; }
 wait_for answers || fail "no answer"
 keys '/show license' Enter 'two words' Left Enter 'half a li'
 see 'half a li'
+# Another size of the window puts no prompt into the answer.
+size 50 24
+resized() { [ "$(stty size <"$(tm display-message -p -t t '#{pane_tty}')")" = '24 50' ]; }
+wait_for resized || fail "the window keeps its size"
 keys C-c
 see '^\[stopped\]$'
+screen | sed '/^\[stopped\]$/,$d' | grep '^>' | grep -v '^> go on$' && fail "a prompt in the answer"
 last_row '> /show license'
 keys C-u '/show system' Enter
 last_row '> two words'

@@ -121,12 +121,12 @@ static void draw_length(UiScreen *s, const UiInputView *in, int row, int cols) {
     if (more == 0 && !command) draw_typed(s, in, extra, row, cols);
     if (more == 0) return;
     int col = ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN,
-                               " %s%lld tokens too long: ", cols >= UI_STRIP_FROM ? "about " : "",
+                               " %s%lld tokens too long", cols >= UI_STRIP_FROM ? "about " : "",
                                (long long)more);
-    size_t room = cols > col + 1 ? (size_t)(cols - col) : 1;
+    size_t room = cols > col + 3 ? (size_t)(cols - col - 2) : 1;
     (void)ui_app_context_advice(s->app, (int64_t)s->app->stats.ctx_size + more, len > 0, advice,
                                 room < sizeof advice ? room : sizeof advice);
-    ui_canvas_printf(&s->canvas, row, col, cols, UI_STYLE_WARN, "%s ", advice);
+    ui_canvas_printf(&s->canvas, row, col, cols, UI_STYLE_WARN, "%s%s ", *advice ? ": " : "", advice);
 }
 
 /* The choices at a full context; with one of them typed, that it waits for Enter. false: nothing is

@@ -666,6 +666,9 @@ static void test_too_long(void **state) {
     assert_null(strstr(frame(80, 24), "too long"));
     ui_input_insert(text, 300);
     assert_non_null(strstr(frame(80, 24), "tokens too long: /ctx 1024"));
+    assert_non_null(strstr(frame(40, 12), "tokens too long: /ctx 1024"));
+    assert_non_null(strstr(frame(28, 12), "tokens too long "));
+    assert_null(strstr(frame(28, 12), "long:"));
     type("\r");
     assert_int_equal(view().len, 400);
     assert_non_null(strstr(frame(80, 24), "not sent, 201 tokens too long: /ctx 1024"));

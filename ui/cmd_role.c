@@ -26,6 +26,12 @@ static void list_one(const UiApp *a, const char *name, UiBuf *b) {
     free(clean);
 }
 
+/* Roles come from it; reported if there is none. */
+static bool has_file(UiApp *a, const char *name) {
+    if (a->no_config) ui_app_say(a, UI_ERROR, "/%s: there is no configuration file (--no-config)", name);
+    return !a->no_config;
+}
+
 static void list(UiApp *a) {
     const char *name;
     UiBuf b = { 0 };
@@ -33,9 +39,11 @@ static void list(UiApp *a) {
     if (b.len > 0)
         ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     else
-        ui_app_say(a, UI_NOTICE,
-                   "there are no roles; /role save NAME makes one of the system prompt and the settings that "
-                   "you have changed");
+        ui_app_say(a, UI_NOTICE, "there are no roles%s",
+                   a->no_config
+                       ? " without a configuration file (--no-config)"
+                       : "; /role save NAME makes one of the system prompt and the settings that you "
+                         "have changed");
     ui_buf_free(&b);
 }
 
@@ -126,10 +134,7 @@ static bool edit_file(UiApp *a, const char *name, const QSFRoleEdit *edit) {
     QSFConfigFile *c = NULL;
     char err[600];
     const char *path = a->config ? qsf_config_path(a->config) : NULL;
-    if (a->no_config) {
-        ui_app_say(a, UI_ERROR, "/%s: there is no configuration file (--no-config)", name);
-        return false;
-    }
+    if (!has_file(a, name)) return false;
     if (ui_options_edit_role(&c, path, edit, err, sizeof err) != 0) {
         ui_app_say(a, UI_ERROR, "/%s %s %s: %s", name, edit->remove ? "delete" : "save", edit->name, err);
         return false;
@@ -196,8 +201,9 @@ static bool take(UiApp *a, const char *name, const char *args) {
     UiBuf done = { 0 };
     if (ui_app_writing(a) && ui_cmd_busy(a, name)) return false;
     if (!qsf_config_has_role(a->config, args)) {
-        ui_app_say(a, UI_ERROR, "there is no role %s; /%s lists them, /%s save %s makes one", args, name,
-                   name, args);
+        if (has_file(a, name))
+            ui_app_say(a, UI_ERROR, "there is no role %s; /%s lists them, /%s save %s makes one", args, name,
+                       name, args);
         return false;
     }
     if (!is_possible(a, name, args)) return false;

@@ -120,9 +120,8 @@ static void draw_length(UiScreen *s, const UiInputView *in, int row, int cols) {
     const int64_t more = ui_app_busy(s->app) ? 0 : ui_app_too_long(s->app, in->text, len, extra);
     if (more == 0 && !command) draw_typed(s, in, extra, row, cols);
     if (more == 0) return;
-    int col = ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN,
-                               " %s%lld tokens too long", cols >= UI_STRIP_FROM ? "about " : "",
-                               (long long)more);
+    int col = ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN, " %s%lld tokens too long",
+                               cols >= UI_STRIP_FROM ? "about " : "", (long long)more);
     size_t room = cols > col + 3 ? (size_t)(cols - col - 2) : 1;
     (void)ui_app_context_advice(s->app, (int64_t)s->app->stats.ctx_size + more, len > 0, advice,
                                 room < sizeof advice ? room : sizeof advice);

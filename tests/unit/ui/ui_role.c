@@ -153,6 +153,12 @@ static void test_refused(void **state) {
     x->app.no_config = true;
     say(x, "/role save c");
     assert_non_null(strstr(last_said(x, UI_ERROR), "--no-config"));
+    x->app.config = NULL;
+    say(x, "/role c");
+    assert_string_equal(last_said(x, UI_ERROR), "/role: there is no configuration file (--no-config)");
+    say(x, "/role");
+    assert_string_equal(last_said(x, UI_NOTICE),
+                        "there are no roles without a configuration file (--no-config)");
     end(x, &o);
 }
 

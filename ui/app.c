@@ -98,9 +98,9 @@ static bool is_command(const char *text, size_t len) {
     return n > 1 && (text[n] == ' ' || text[n] == '\n');
 }
 
-/* What is typed in a terminal may be a command of another chat. */
+/* What is typed in a terminal may be a command of another chat. A line of a file is a message. */
 static const char *foreign_answer(const UiApp *a, const char *text, size_t len) {
-    return a->interactive ? ui_dialect_message(text, len) : NULL;
+    return a->interactive && !a->source.running ? ui_dialect_message(text, len) : NULL;
 }
 
 static void trim(const char **text, size_t *len) {

@@ -71,6 +71,16 @@ static void test_commands(void **state) {
     assert_null(ui_dialect_command("nosuch"));
 }
 
+static void say_from_file(Fixture *x, const char *text) {
+    char line[400];
+    (void)snprintf(line, sizeof line, "/source %s", qsf_test_tmp("source.txt"));
+    FILE *f = fopen(line + strlen("/source "), "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    say(x, line);
+}
+
 static void test_messages(void **state) {
     Fixture *x = *state;
     static const char *const lines[] = {
@@ -98,7 +108,10 @@ static void test_messages(void **state) {
         assert_true(ui_app_busy(&x->app));
         answer(x, "A");
     }
-    x->app.interactive = false; /* in a pipe a line is a message */
+    say_from_file(x, "exit\n"); /* a line of a file is a message */
+    assert_true(ui_app_busy(&x->app));
+    answer(x, "A");
+    x->app.interactive = false; /* in a pipe it is one, too */
     say(x, "exit");
     assert_true(ui_app_busy(&x->app));
     answer(x, "A");

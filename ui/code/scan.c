@@ -114,6 +114,7 @@ bool ui_scan_through(UiScan *s, const char *end, UiCodeClass kind) {
 
 bool ui_words_have(const UiWords *w, const char *word, size_t len) {
     size_t low = 0, high = w->n;
+    if (memchr(word, '\0', len)) return false; /* strncmp would end there */
     while (low < high) {
         size_t mid = low + (high - low) / 2;
         int c = strncmp(w->words[mid], word, len);

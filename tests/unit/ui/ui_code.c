@@ -491,6 +491,21 @@ static void test_long_lines(void **state) {
     free(line);
 }
 
+/* A NUL after a word makes it another word; nothing behind the words of a table is read. */
+static void test_nul(void **state) {
+    (void)state;
+    static const char *const words[] = { "true", "word" };
+    const UiWords table = { words, 2 };
+    assert_true(ui_words_have(&table, "true", 4));
+    for (size_t len = 5; len < 12; len++) {
+        assert_false(ui_words_have(&table, "true\0\0\0\0\0\0\0", len));
+        assert_false(ui_words_have_nocase(&table, "TRUE\0\0\0\0\0\0\0", len));
+    }
+    UiCodeState st = { 0 };
+    char got[16];
+    classes(lexer("yaml"), &st, "~true", 6, got);
+}
+
 /* States are compared as bytes. */
 static void test_no_padding(void **state) {
     (void)state;
@@ -505,6 +520,7 @@ int main(void) {
         cmocka_unit_test(test_samples),    cmocka_unit_test(test_names),
         cmocka_unit_test(test_tables),     cmocka_unit_test(test_any_bytes),
         cmocka_unit_test(test_long_lines), cmocka_unit_test(test_no_padding),
+        cmocka_unit_test(test_nul),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,8 +13,7 @@
 #include "src/base/err.h"
 #include "src/base/plural.h"
 
-#define TOO_LARGE "the server has no more memory for answers that wait to be read"
-#define PIECE     1024u /* bytes of a token in the text of a prompt */
+#define PIECE 1024u /* bytes of a token in the text of a prompt */
 
 /* ---- the end of a job ---- */
 
@@ -144,7 +143,7 @@ static void begin_one(ServeAnswer *a) {
     if (ok)
         submit(a);
     else
-        fail(a, 503, "answer_too_large", TOO_LARGE);
+        fail(a, 503, "answer_too_large", SERVE_TOO_LARGE);
 }
 
 void serve_answer_begin(ServeAnswer *a, ServeJob *job) {
@@ -185,7 +184,7 @@ static void take_text(ServeAnswer *a, const QSFEvent *e) {
                          : job->text.len;
     }
     const bool ok = serve_job_charge(job) && qsf_strbuf_ok(&job->text) && qsf_strbuf_ok(&job->reasoning);
-    if (!ok) serve_error_set(&job->error, 503, "answer_too_large", NULL, TOO_LARGE);
+    if (!ok) serve_error_set(&job->error, 503, "answer_too_large", NULL, SERVE_TOO_LARGE);
     unlock(a);
     if (!ok) cancel(a);
 }
@@ -219,6 +218,14 @@ static void count(ServeAnswer *a, const QSFEvent *e) {
     report(a, "answer", line);
 }
 
+/* Is the answer still wanted, and without an error? */
+static bool goes_on(ServeAnswer *a) {
+    lock(a);
+    const bool ok = !a->cancelled && a->job->error.status == 0;
+    unlock(a);
+    return ok;
+}
+
 /* The prompt has its logprobs. */
 static void take_scored(ServeAnswer *a) {
     a->scoring = false;
@@ -236,7 +243,7 @@ static bool next(ServeAnswer *a, const QSFEvent *e) {
     p->seed = e->seed + 1;
     p->seed_set = true;
     if (serve_job_charge(job) && qsf_strbuf_ok(&job->choices) && qsf_strbuf_ok(&job->out)) return true;
-    return serve_error_set(&job->error, 503, "answer_too_large", NULL, TOO_LARGE);
+    return serve_error_set(&job->error, 503, "answer_too_large", NULL, SERVE_TOO_LARGE);
 }
 
 static void take_done(ServeAnswer *a, const QSFEvent *e) {
@@ -333,7 +340,7 @@ void serve_answer_event(ServeAnswer *a, const QSFEvent *e) {
     case QSF_EVENT_TEXT:
     case QSF_EVENT_REASONING: take_text(a, e); break;
     case QSF_EVENT_DONE:
-        if (a->scoring && !a->job->request.no_answer && e->stop != QSF_STOP_INTERRUPTED) {
+        if (a->scoring && !a->job->request.no_answer && e->stop != QSF_STOP_INTERRUPTED && goes_on(a)) {
             take_scored(a);
             break;
         }
@@ -378,8 +385,8 @@ void serve_answer_deliver(ServeAnswer *a) {
     serve_logprobs_add(a);
     observe(a);
     lock(a);
-    const bool gone = a->job->connection == NULL;
+    const bool gone = a->job->connection == NULL, failed = a->job->error.status != 0;
     if (!gone && a->job->request.stream && serve_job_ready(a->job)) serve_http_wake(a->job);
     unlock(a);
-    if (gone) cancel(a);
+    if (gone || failed) cancel(a);
 }

@@ -52,6 +52,11 @@ bool serve_job_charge(ServeJob *job) {
     return true;
 }
 
+bool serve_job_charge_or_fail(ServeJob *job) {
+    return serve_job_charge(job) ||
+           serve_error_set(&job->error, 503, "answer_too_large", NULL, SERVE_TOO_LARGE);
+}
+
 void serve_job_drop_body(ServeJob *job) {
     if (job->request.tools != NULL) qsf_strbuf_add(&job->tools, job->request.tools, job->request.tools_len);
     serve_request_free(&job->request);
@@ -140,6 +145,7 @@ static void refill(ServeJob *job) {
     ServeText t;
     qsf_strbuf_clear(&job->out);
     job->out_at = 0;
+    if (job->finished) return;
     if (job->head.responses) {
         serve_responses_next(job);
         return;
@@ -158,9 +164,17 @@ static void refill(ServeJob *job) {
 }
 
 long serve_job_read(ServeJob *job, char *dst, size_t max) {
-    if (job->out_at == job->out.len) refill(job);
+    if (job->out_at == job->out.len) {
+        const ServeEvents before = job->events;
+        const bool first = !job->begun;
+        refill(job);
+        /* Events of responses repeat texts. One that does not fit is not sent, but for the first ones. */
+        if (job->head.responses && !serve_job_charge_or_fail(job) && !first) {
+            job->events = before;
+            serve_responses_break(job);
+        }
+    }
     if (!qsf_strbuf_ok(&job->out)) return -1;
-    if (job->head.responses && !serve_job_charge(job)) return -1; /* its events repeat texts */
     size_t n = job->out.len - job->out_at;
     if (n == 0) return job->finished ? -1 : 0;
     if (n > max) n = max;

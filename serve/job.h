@@ -12,6 +12,8 @@
 
 typedef enum ServeState { SERVE_QUEUED, SERVE_RUNNING, SERVE_ENDED } ServeState;
 
+#define SERVE_TOO_LARGE "the server has no more memory for answers that wait to be read"
+
 /* Where the events of /v1/responses are. */
 enum {
     SERVE_STAGE_BEGUN,
@@ -76,6 +78,8 @@ void serve_job_name(ServeJob *job, uint64_t id, const char *model, bool chat, bo
 void serve_job_release(ServeJob *job);
 /* Charges what the texts take now; false: the limit is reached. */
 bool serve_job_charge(ServeJob *job);
+/* The same, and the limit is an error of the job. */
+bool serve_job_charge_or_fail(ServeJob *job);
 /* Forgets the body, which the engine has copied, but not its tools. */
 void serve_job_drop_body(ServeJob *job);
 

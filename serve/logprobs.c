@@ -76,12 +76,14 @@ static void put_first(ServeAnswer *a, const QSFToken *t) {
 void serve_logprobs_scored(void *arg, const QSFToken *t) {
     ServeAnswer *a = arg;
     pthread_mutex_lock(&a->server->lock);
-    if (t->p < 0)
-        put_first(a, t);
-    else
-        put_text(a, t);
-    a->text_end = t->text_end;
-    (void)serve_job_charge(a->job);
+    if (a->job->error.status == 0) {
+        if (t->p < 0)
+            put_first(a, t);
+        else
+            put_text(a, t);
+        a->text_end = t->text_end;
+        (void)serve_job_charge_or_fail(a->job); /* the answer sees the error */
+    }
     pthread_mutex_unlock(&a->server->lock);
 }
 
@@ -104,12 +106,13 @@ void serve_logprobs_add(ServeAnswer *a) {
         pthread_mutex_lock(&a->server->lock);
         for (uint32_t i = 0; i < n; i++) {
             const bool chat = a->job->request.chat;
-            if (is_shown(a, &rows[i])) chat ? put_chat(a, &rows[i]) : put_text(a, &rows[i]);
+            if (a->job->error.status == 0 && is_shown(a, &rows[i]))
+                chat ? put_chat(a, &rows[i]) : put_text(a, &rows[i]);
             a->text_end = rows[i].text_end;
             a->reasoning_end = rows[i].reasoning_end;
         }
         a->row += n;
-        (void)serve_job_charge(a->job);
+        (void)serve_job_charge_or_fail(a->job);
         pthread_mutex_unlock(&a->server->lock);
     }
 }

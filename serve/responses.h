@@ -19,5 +19,8 @@ void serve_responses_rename(ServeError *e);
 void serve_responses_whole(const ServeJob *job, QsfStrbuf *b);
 /* Appends the next events of a stream to job->out, as far as there is something to send. Under the lock. */
 void serve_responses_next(ServeJob *job);
+/* Ends a stream that has an error: job->out has its last event and nothing else, and the job no logprobs.
+ * Under the lock. */
+void serve_responses_break(ServeJob *job);
 
 #endif

@@ -355,3 +355,13 @@ void serve_responses_next(ServeJob *job) {
         put_rest(job);
     }
 }
+
+void serve_responses_break(ServeJob *job) {
+    qsf_strbuf_free(&job->out);
+    job->out_at = 0;
+    for (size_t i = 0; i < SERVE_LOGPROBS; i++) qsf_strbuf_free(&job->logprobs[i]);
+    for (size_t i = 0; i < SERVE_LOGPROBS; i++) job->sent_logprobs[i] = 0;
+    put_state(job, "failed", "failed");
+    job->finished = true;
+    (void)serve_job_charge(job);
+}

@@ -131,7 +131,27 @@ def test_leaving(s):
     check(s.metric("answers_total") < begun + 16, "all answers were written", begun)
 
 
+def test_too_large():
+    """The probabilities of a long prompt are charged as answers are."""
+    s = Server("--ctx", "4096", "--body-limit", "64K", "guide")
+    for more in ({"max_tokens": 0}, {"max_tokens": 9}, {"max_tokens": 9, "stream": True}, {"max_tokens": 9, "n": 3}):
+        body = {"prompt": [84] * 4000, "echo": True, "logprobs": 20, **more}
+        status, got, _ = s.ask(PATH, body)
+        if more.get("stream"):
+            check('"code": "answer_too_large"' in got and got.endswith("data: [DONE]\n\n"), "a stream", got[-300:])
+        else:
+            check(status == 503 and got["error"]["code"] == "answer_too_large", "logprobs", more, status, str(got)[:300])
+    check(s.forgets(), "memory of logprobs is left")
+    body = {"input": "x", "top_logprobs": 20, "ignore_eos": True, "max_output_tokens": 900, "stream": True}
+    _, got, _ = s.ask("/v1/responses", body)
+    last = got.split("\n\n")[-2]
+    check(last.startswith("event: response.failed\n") and '"code": "answer_too_large"' in last, "a response", last[:300])
+    check(s.forgets(), "memory of a response is left")
+    check(s.stop() == 143, "SIGTERM: exit status")
+
+
 test_several_calls()
+test_too_large()
 s = Server("guide")
 for test in (test_same_as_text, test_reuse, test_several, test_leaving, test_errors):
     test(s)

@@ -51,7 +51,8 @@ static bool read_seed(ServeReader *rd, const Field *f) {
     (void)snprintf(text, sizeof text, "%.*s", (int)(s.len < 31 ? s.len : 31), s.text);
     errno = 0;
     (void)strtoull(text, NULL, 10);
-    if (strcmp(text, "-1") != 0 && (errno != 0 || strspn(text, "0123456789") != s.len))
+    const bool zeros = text[0] == '0' && s.len > 1;
+    if (strcmp(text, "-1") != 0 && (zeros || errno != 0 || strspn(text, "0123456789") != s.len))
         return serve_reader_fail(rd, "%s", expected);
     return set(rd, f->setting, strcmp(text, "-1") == 0 ? "random" : text);
 }

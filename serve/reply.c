@@ -34,6 +34,7 @@ bool serve_error_set(ServeError *e, int status, const char *code, const char *pa
     e->type = type_of(status);
     e->code = code;
     (void)snprintf(e->param, sizeof e->param, "%s", param != NULL ? param : "");
+    e->param[qsf_utf8_clean(e->param, strlen(e->param), true)] = '\0';
     return false;
 }
 

@@ -74,6 +74,8 @@ static bool put_tool(ServeTranslation *t) {
     if (!serve_slice_is(&tool.type, "\"function\""))
         return serve_reader_fail(&t->rd, "only tools of the type function are supported");
     if (!SERVE_READ(&t->rd, members, &tool)) return false;
+    if (!serve_responses_is(&tool.name, '"'))
+        return serve_reader_fail(&t->rd, "the name of a function is expected");
     put(t, "{\"type\":\"function\",\"function\":{");
     for (size_t i = 1; i < sizeof members / sizeof *members; i++) {
         const ServeSlice *s = (const ServeSlice *)(const void *)((const char *)&tool + members[i].place);
@@ -351,13 +353,24 @@ static void rename_start(char *text, size_t cap, const char *from, const char *t
     (void)snprintf(text, cap, "%s%.*s", to, (int)(cap - strlen(to) - 1), more);
 }
 
+/* Removes N of "the body is not JSON: byte N: ...": strings are decoded in the other body. */
+static void forget_place(char *text) {
+    static const char start[] = "the body is not JSON: byte ";
+    const size_t at = sizeof start - sizeof "byte ";
+    const char *why = strstr(text, ": expected");
+    if (strncmp(text, start, sizeof start - 1) == 0 && why != NULL)
+        memmove(text + at, why + 2, strlen(why + 2) + 1);
+}
+
 void serve_responses_rename(ServeError *e) {
     static const char *const names[][2] = { { "messages", "input" },
                                             { "max_completion_tokens", "max_output_tokens" },
+                                            { "response_format: json_schema", "text.format: schema" },
                                             { "response_format", "text.format" },
                                             { "reasoning_effort", "reasoning.effort" } };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         rename_start(e->message, sizeof e->message, names[i][0], names[i][1]);
         rename_start(e->param, sizeof e->param, names[i][0], names[i][1]);
     }
+    forget_place(e->message);
 }

@@ -239,6 +239,8 @@ static void test_refused(void **state) {
         { CHAT(", \"seed\": \"random\""), "seed", "-1 for a random" },
         { CHAT(", \"seed\": 18446744073709551616"), "seed", "-1 for a random" },
         { CHAT(", \"seed\": 1.5"), "seed", "-1 for a random" },
+        { CHAT(", \"seed\": 01"), "seed", "-1 for a random" },
+        { CHAT(", \"a\\u001b\": 1"), "a?", "\"a?\" is not supported" },
         { CHAT(", \"seed\" 1"), "", "not JSON: byte" },
         { CHAT(", \"temperature\": 1e9"), "temperature", "temperature" },
         { CHAT(", \"stream\": \"yes\""), "stream", "true or false" },

@@ -105,6 +105,7 @@ static void test_refused(void **state) {
         { "{\"input\":\"a\",\"tools\":[{\"type\":\"web_search\",\"search_context_size\":\"low\"}]}",
           "tools: only tools of the type function" },
         { "{\"input\":\"a\",\"tools\":[{\"type\":\"function\",\"function\":{}}]}", "\"function\"" },
+        { "{\"input\":\"a\",\"tools\":[{\"type\":\"function\"}]}", "tools: the name of a function" },
         { "{\"input\":\"a\",\"text\":{\"format\":{}}}", "text.format: the type is missing" },
         { "{\"input\":\"a\",\"instructions\":[]}", "instructions: expected a string" },
         { "{\"input\":\"a\"} x", "not JSON" },
@@ -148,6 +149,9 @@ static void test_names_in_errors(void **state) {
     renamed("max_completion_tokens: odd", "max_completion_tokens", "max_output_tokens: odd",
             "max_output_tokens");
     renamed("response_format: #/a: odd", "response_format", "text.format: #/a: odd", "text.format");
+    renamed("response_format: json_schema is missing", "response_format", "text.format: schema is missing",
+            "text.format");
+    renamed("the body is not JSON: byte 9: expected odd", "", "the body is not JSON: expected odd", "");
     renamed("messagesx: odd", "top_k", "messagesx: odd", "top_k");
 }
 
@@ -249,6 +253,33 @@ static void test_events(void **state) {
     assert_int_equal(memory.used, 0);
 }
 
+/* An event that does not fit is not sent: the stream ends with an error, and nothing follows. */
+static void test_too_large(void **state) {
+    ServeMemory memory = { .limit = 128 << 10 };
+    QsfStrbuf out = QSF_STRBUF_INIT;
+    (void)state;
+    for (int ended = 0; ended < 2; ended++) {
+        ServeJob *job = begin(&memory, true);
+        add(job, &job->text, "a");
+        for (int i = 0; i < 7500; i++) qsf_strbuf_adds(&job->logprobs[0], "{}, ");
+        if (ended) take_all(job, &out);
+        if (!ended) /* while it is written */
+            for (int i = 0; i < 16000; i++) qsf_strbuf_adds(&job->logprobs[0], "{}, ");
+        job->state = ended ? SERVE_ENDED : SERVE_RUNNING;
+        job->end = (ServeEnd){ .finish = "stop" };
+        take_all(job, &out);
+        assert_string_equal(job->error.code, "answer_too_large");
+        assert_non_null(strstr(qsf_strbuf_str(&out), "\"answer_too_large\""));
+        job->state = SERVE_RUNNING;
+        add(job, &job->text, "b");
+        check_events(job, &out,
+                     ended ? "created in_progress " OPEN "output_text.delta failed "
+                           : "created in_progress failed ",
+                     ended ? "a|" : "");
+        assert_int_equal(memory.used, 0);
+    }
+}
+
 static void test_whole(void **state) {
     ServeMemory memory = { .limit = 1 << 20 };
     QsfStrbuf out = QSF_STRBUF_INIT;
@@ -273,9 +304,10 @@ static void test_whole(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_input),           cmocka_unit_test(test_fields), cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_names_in_errors), cmocka_unit_test(test_events), cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_input),   cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_cut),     cmocka_unit_test(test_names_in_errors),
+        cmocka_unit_test(test_events),  cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

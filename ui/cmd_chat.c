@@ -12,6 +12,7 @@
 #include "ui/commands.h"
 #include "ui/ctx_full.h"
 #include "ui/exchanges.h"
+#include "ui/quoted.h"
 
 bool ui_cmd_quit(UiApp *a, const char *name, const char *args) {
     (void)name, (void)args;
@@ -173,9 +174,17 @@ bool ui_cmd_system(UiApp *a, const char *name, const char *args) {
         ui_app_print(a, UI_OUTPUT, a->system.len ? ui_buf_str(&a->system) : "no system prompt");
         return true;
     }
+    size_t len = strlen(args);
+    ui_quoted_strip(&args, &len);
+    char *text = strcmp(args, "off") == 0 ? ui_strdup_len("", 0) : ui_strdup_len(args, len);
+    if (!text) {
+        ui_app_say(a, UI_ERROR, "out of memory");
+        return false;
+    }
     ui_session_because(&a->session, "system", false);
-    ui_app_set_system(a, strcmp(args, "off") == 0 ? "" : args);
+    ui_app_set_system(a, text);
     ui_session_because(&a->session, NULL, false);
+    free(text);
     const char *when = a->running == UI_REQUEST_ANSWER ? ", for the next message" : "";
     if (a->system.len)
         ui_app_say(a, UI_NOTICE, "system prompt set%s", when);

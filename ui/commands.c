@@ -315,7 +315,8 @@ static bool unknown(UiApp *a, const char *word, bool ambiguous) {
 }
 
 /* Commands whose text may have several lines. */
-static bool takes_lines(const UiCommand *c) {
+static bool takes_lines(const UiCommand *c, const char *args) {
+    if (strcmp(c->name, "set") == 0) return strncmp(args, "system ", strlen("system ")) == 0;
     return strcmp(c->name, "system") == 0 || strcmp(c->name, "edit") == 0 || strcmp(c->name, "as") == 0 ||
            strcmp(c->name, "compact") == 0;
 }
@@ -340,7 +341,7 @@ static bool run(UiApp *a, const char *word, const char *args) {
     const QSFSetting *setting = NULL;
     bool ambiguous = false;
     const UiCommand *c = ui_command_lookup(word, a->interactive, &setting, &ambiguous);
-    if ((c || setting) && strchr(args, '\n') && !(c && takes_lines(c))) {
+    if ((c || setting) && strchr(args, '\n') && !(c && takes_lines(c, args))) {
         ui_app_say(a, UI_ERROR, "/%s takes one line; //%s sends the text to the model", word, word);
         return false;
     }

@@ -17,7 +17,20 @@ void ui_quoted_skip_mark(const char **text, size_t *len) {
     *len -= sizeof mark - 1;
 }
 
-bool ui_quoted_open(const char *text, size_t len) { return starts(text, len) && !ends(text, len); }
+/* Bytes before the quotes: of a command whose text may be a block, too. */
+static size_t before(const char *text, size_t len) {
+    static const char *const commands[] = { "/system ", "/set system " };
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        const size_t n = strlen(commands[i]);
+        if (len >= n && memcmp(text, commands[i], n) == 0) return n;
+    }
+    return 0;
+}
+
+bool ui_quoted_open(const char *text, size_t len) {
+    const size_t n = before(text, len);
+    return starts(text + n, len - n) && !ends(text + n, len - n);
+}
 
 void ui_quoted_strip(const char **text, size_t *len) {
     if (!starts(*text, *len)) return;

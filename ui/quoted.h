@@ -7,7 +7,7 @@
 
 /* Skips a byte order mark of UTF-8. */
 void ui_quoted_skip_mark(const char **text, size_t *len);
-/* Whether text begins a """ block that it does not end. */
+/* Whether text, or a system prompt after /system or /set system, begins a """ block that it does not end. */
 bool ui_quoted_open(const char *text, size_t len);
 /* Removes the quotes of a complete block, and one newline next to each. */
 void ui_quoted_strip(const char **text, size_t *len);

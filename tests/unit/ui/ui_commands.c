@@ -260,6 +260,17 @@ static void test_blocks(void **state) {
     assert_block(&l, "begin\nend");
     assert_true(feed(&l, "\"\"\"\"\"\""));
     assert_block(&l, "");
+    static const char *const commands[] = { "/system", "/set system" };
+    for (size_t i = 0; i < 2; i++) {
+        char line[40];
+        (void)snprintf(line, sizeof line, "%s \"\"\"Be", commands[i]);
+        assert_false(feed(&l, line));
+        assert_true(feed(&l, "brief\"\"\""));
+        (void)snprintf(line, sizeof line, "%s \"\"\"Be\nbrief\"\"\"", commands[i]);
+        assert_block(&l, line);
+    }
+    assert_true(feed(&l, "/system Be"));
+    assert_true(feed(&l, "/search \"\"\"Be"));
     assert_false(feed(&l, "\"\"\"never"));
     assert_true(ui_lines_end(&l));
     assert_block(&l, "never");

@@ -31,6 +31,10 @@ static void test_set(void **state) {
     }
     say(x, "/set system Be brief.");
     assert_string_equal(ui_buf_str(&x->app.system), "Be brief.");
+    say(x, "/set system \"\"\"You are\nMario.\"\"\"");
+    assert_string_equal(ui_buf_str(&x->app.system), "You are\nMario.");
+    say(x, "/system \"\"\"Be brief.\"\"\"");
+    assert_string_equal(ui_buf_str(&x->app.system), "Be brief.");
     say(x, "/set parameter stop AI:");
     assert_int_equal(x->app.stops.n, 1);
     assert_string_equal(x->app.stops.text[0], "AI:");

@@ -290,6 +290,7 @@ static const QSFSetting *find_setting(UiApp *a, const char *word) {
 static bool set_foreign(UiApp *a, const char *word, const char *rest, bool *ok) {
     const UiDialectSetting *d = qsf_setting_find(word) ? NULL : ui_dialect_setting(word);
     const char *value = d && (d->fixed || !*rest) ? d->value : rest;
+    if (strcmp(word, "num_predict") == 0 && *rest == '-') value = "0"; /* Ollama: -1, without a limit */
     *ok = false;
     if (strcmp(word, "system") == 0) {
         *ok = ui_cmd_system(a, "system", rest);

@@ -135,6 +135,7 @@ static const UiDialectSetting settings[] = {
     { "num-predict", "max-tokens", NULL, false, NULL },
     { "num-thread", "threads", NULL, false, NULL },
     { "num-batch", "batch", NULL, false, NULL },
+    { "num-gpu", NULL, NULL, false, "models run on the CPU; there is nothing to set" },
     { "num-keep", "protected-prefix", NULL, false, NULL },
     { "think", "reasoning", "on", false, NULL },
     { "nothink", "reasoning", "off", true, NULL },

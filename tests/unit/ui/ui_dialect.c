@@ -17,6 +17,7 @@ static void test_set(void **state) {
     static const char *const lines[][3] = {
         { "/set parameter temperature 0.25", "temperature", "0.25" },
         { "/set parameter num_predict 20", "max-tokens", "20" },
+        { "/set parameter num_predict -1", "max-tokens", "0" },
         { "/set parameter repeat_last_n 32", "repeat-last-n", "32" },
         { "/set nothink", "reasoning", "off" },
         { "/set think", "reasoning", "on" },
@@ -42,6 +43,8 @@ static void test_set(void **state) {
     assert_non_null(strstr(last_said(x, UI_OUTPUT), "ctx "));
     say(x, "/set verbose");
     assert_non_null(strstr(last_said(x, UI_ERROR), "/set verbose: /stats shows the speed"));
+    say(x, "/set parameter num_gpu 1");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/set num_gpu: models run on the CPU"));
     say(x, "/set nosuch");
     assert_non_null(strstr(last_said(x, UI_ERROR), "no setting 'nosuch'; /set lists them"));
 }

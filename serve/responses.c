@@ -30,12 +30,16 @@ bool serve_responses_is(const ServeSlice *s, char first) { return s->text != NUL
 
 bool serve_responses_members(ServeReader *rd, const ServeMember *rows, size_t n, void *to) {
     bool first = true, more = true;
+    uint32_t seen = 0; /* bits of rows */
     if (!serve_reader_enter(rd, '{')) return false;
     while (serve_reader_next(rd, '{', &first, &more) && more) {
         size_t i = 0;
         while (i < n && strcmp(rows[i].name, qsf_strbuf_str(&rd->key)) != 0) i++;
         if (i == n)
             return serve_reader_fail(rd, "the member \"%.40s\" is not supported", qsf_strbuf_str(&rd->key));
+        if ((seen >> i & 1) != 0)
+            return serve_reader_fail(rd, "the member \"%s\" occurs twice", rows[i].name);
+        seen |= 1u << i;
         if (!serve_reader_raw(rd, (ServeSlice *)(void *)((char *)to + rows[i].place))) return false;
     }
     return rd->error->status == 0;

@@ -39,7 +39,7 @@ void serve_responses_enter(ServeTranslation *t, const ServeSlice *s, const char 
 bool serve_responses_is(const ServeSlice *s, char first);
 /* The member type of the object that follows, which is not consumed; without one *type is not changed. */
 bool serve_responses_type(ServeReader *rd, ServeSlice *type);
-/* Reads an object with these n members; others are refused. */
+/* Reads an object with these n members, at most 32; others are refused, and one that occurs twice. */
 bool serve_responses_members(ServeReader *rd, const ServeMember *rows, size_t n, void *to);
 #define SERVE_READ(rd, rows, to) serve_responses_members(rd, rows, sizeof(rows) / sizeof *(rows), to)
 

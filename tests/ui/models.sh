@@ -52,7 +52,9 @@ echo "{\"layers\":[{\"mediaType\":\"application/vnd.ollama.image.model\",\"diges
 echo 'not a model' >"$work/.cache/llama.cpp/broken.gguf"
 "$mktiny" "$work/more/deep/extra.gguf" seed=4
 
-chat_lines 0 --ram-budget 60 --list-models </dev/null
+budget=60
+[ -z "${QSF_SAN-}" ] || budget=90 # the program is that much larger
+chat_lines 0 --ram-budget "$budget" --list-models </dev/null
 out_has "^mini:4b${tab}[0-9]+${tab}F32${tab}llama [0-9]+K${tab}fits${tab}Ollama${tab}$OLLAMA_MODELS/blobs/sha256-"
 out_has "^tiny-Q8${tab}.*${tab}fits${tab}Hugging Face${tab}.*/snapshots/r/tiny-Q8.gguf\$"
 out_has "^large${tab}.*${tab}streams [0-9]+ %, about [0-9.]+ tok/s${tab}LM Studio${tab}"
@@ -99,7 +101,7 @@ rm "$work/.cache/llama.cpp/extra.gguf"
 # ---- screens
 
 need_tmux
-start 100 30 "'$chat' --ram-budget 60"
+start 100 30 "'$chat' --ram-budget $budget"
 see '^ Models  type to filter'
 see '^  large .* streams [0-9]+ %, about [0-9.]+ tok/s'
 see '^> extra +0\.. MB +F32 +llama [0-9]+K +fits'
@@ -177,9 +179,6 @@ keys C-d
 see '^rc=0'
 
 # ---- the keys for the budget: the status says what F4 would bring
-
-budget=60
-[ -z "${QSF_SAN-}" ] || budget=90 # the program is that much larger
 start 100 30 "'$chat' --no-save --ram-budget $budget large"
 see 'F4 [0-9]+ MB: nothing streams'
 keys F4

@@ -25,15 +25,14 @@ bool serve_reader_fail(ServeReader *rd, const char *fmt, ...) {
                            *rd->where != '\0' ? ": " : "", text);
 }
 
-/* What the scanner says. */
+/* What the scanner says, without "JSON: " in front. */
+static const char *why_of(const char *msg) { return strncmp(msg, "JSON: ", 6) == 0 ? msg + 6 : msg; }
+
 static bool scanned(ServeReader *rd, int rc, const QsfErr *err) {
     if (rc == QSF_OK) return true;
     if (rc == QSF_E_RUNTIME) return serve_error_set(rd->error, 500, NULL, NULL, "%s", err->msg);
-    return serve_error_set(rd->error, 400, NULL, NULL, "the body is not JSON: %s",
-                           serve_reader_why(err->msg));
+    return serve_error_set(rd->error, 400, NULL, NULL, "the body is not JSON: %s", why_of(err->msg));
 }
-
-const char *serve_reader_why(const char *msg) { return strncmp(msg, "JSON: ", 6) == 0 ? msg + 6 : msg; }
 
 bool serve_reader_is(ServeReader *rd, char kind) {
     const char c = qsf_jscan_peek(&rd->scan);
@@ -107,6 +106,19 @@ bool serve_reader_enter(ServeReader *rd, char open) {
     if (!serve_reader_is(rd, open))
         return serve_reader_fail(rd, "expected an %s", open == '[' ? "array" : "object");
     return scanned(rd, qsf_jscan_enter(&rd->scan, open, &err), &err);
+}
+
+bool serve_reader_begin_body(ServeReader *rd) {
+    if (serve_reader_is(rd, '{')) return serve_reader_enter(rd, '{');
+    return serve_error_set(rd->error, 400, NULL, NULL, "the body is %s",
+                           rd->scan.at == rd->scan.len ? "empty: a JSON object is expected"
+                                                       : "not a JSON object in UTF-8");
+}
+
+bool serve_reader_end_body(ServeReader *rd) {
+    QsfErr err = { 0 };
+    if (rd->error->status != 0) return false;
+    return scanned(rd, qsf_jscan_end(&rd->scan, &err), &err);
 }
 
 /* Is the next value null? Then it is consumed. */

@@ -28,8 +28,6 @@ typedef struct ServeSlice {
 bool serve_slice_is(const ServeSlice *s, const char *word);
 /* Reports what is wrong with the field that is read: "FIELD: ...". */
 bool serve_reader_fail(ServeReader *rd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* What the scanner says, without "JSON: " in front. */
-const char *serve_reader_why(const char *msg);
 /* Is the next value of this kind: '"', '[', '{', 't' (a boolean) or '0' (a number)? */
 bool serve_reader_is(ServeReader *rd, char kind);
 /* Reads a string and writes it over its own place in the body. */
@@ -46,6 +44,10 @@ bool serve_reader_raw(ServeReader *rd, ServeSlice *out);
  * the key is in rd->key; members that are null count as absent and are skipped. */
 bool serve_reader_enter(ServeReader *rd, char open);
 bool serve_reader_next(ServeReader *rd, char open, bool *first, bool *more);
+/* The same for a whole body, which has to be an object and nothing more. end: after its last member; false
+ * also for an error before. */
+bool serve_reader_begin_body(ServeReader *rd);
+bool serve_reader_end_body(ServeReader *rd);
 
 /* ---- fields.c ---- */
 

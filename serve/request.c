@@ -65,19 +65,10 @@ static void fill(ServeRequest *r) {
 
 static bool read_body(ServeReader *rd) {
     bool first = true, more = true;
-    QsfErr err = { 0 };
-    if (!serve_reader_is(rd, '{'))
-        return serve_error_set(rd->error, 400, NULL, NULL, "the body is %s",
-                               rd->scan.at == rd->scan.len ? "empty: a JSON object is expected"
-                                                           : "not a JSON object in UTF-8");
-    if (!serve_reader_enter(rd, '{')) return false;
+    if (!serve_reader_begin_body(rd)) return false;
     while (serve_reader_next(rd, '{', &first, &more) && more)
         if (!serve_fields_read(rd)) return false;
-    if (rd->error->status != 0) return false;
-    if (qsf_jscan_end(&rd->scan, &err) != QSF_OK)
-        return serve_error_set(rd->error, 400, NULL, NULL, "the body is not JSON: %s",
-                               serve_reader_why(err.msg));
-    return true;
+    return serve_reader_end_body(rd);
 }
 
 bool serve_request_parse(ServeRequest *r, bool chat, char *body, size_t len, const QSFSettings *base,

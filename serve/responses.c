@@ -289,19 +289,11 @@ static bool take_field(ServeTranslation *t) {
 static bool translate(ServeTranslation *t) {
     ServeReader *rd = &t->rd;
     bool first = true, more = true;
-    QsfErr err = { 0 };
-    if (!serve_reader_is(rd, '{'))
-        return serve_error_set(rd->error, 400, NULL, NULL, "the body is %s",
-                               rd->scan.at == rd->scan.len ? "empty: a JSON object is expected"
-                                                           : "not a JSON object in UTF-8");
-    if (!serve_reader_enter(rd, '{')) return false;
+    if (!serve_reader_begin_body(rd)) return false;
     put(t, "{");
     while (serve_reader_next(rd, '{', &first, &more) && more)
         if (!take_field(t)) return false;
-    if (rd->error->status != 0) return false;
-    if (qsf_jscan_end(&rd->scan, &err) != QSF_OK)
-        return serve_error_set(rd->error, 400, NULL, NULL, "the body is not JSON: %s",
-                               serve_reader_why(err.msg));
+    if (!serve_reader_end_body(rd)) return false;
     if (!serve_responses_messages(t) || !put_tools(t) || !put_tool_choice(t) || !put_text(t) ||
         !put_reasoning(t) || !put_logprobs(t))
         return false;

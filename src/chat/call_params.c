@@ -240,7 +240,8 @@ static int read_presence(const QsfCallParams *p, const Alternative *a, QsfPresen
     return QSF_OK;
 }
 
-/* Decides a parameter while that matters: a has it, and a new alternative behind the others does not. */
+/* As long as the rules leave a parameter open, splits the alternative in two: a has the parameter, and a new
+ * alternative at the end of the list does not have it. */
 static int decide(QsfCallParams *p, Alternative *a, QsfErr *err) {
     QsfPresence *r = malloc(sizeof *r);
     uint32_t open = 0;

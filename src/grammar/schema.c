@@ -246,7 +246,7 @@ static uint32_t make_choice(QsfSchema *s, const QsfSchemaParts *p, uint32_t i, c
         qsf_node_add(s->b, alt, qsf_schema_rule(s, &one));
     }
     if (possible || s->b->failed) return alt;
-    return qsf_schema_fail(s, path, "none of %s agrees with the other keywords: nothing is valid", key);
+    return qsf_schema_fail(s, path, "no schema of %s agrees with the other keywords: nothing is valid", key);
 }
 
 static uint32_t make_types(QsfSchema *s, const QsfSchemaParts *p) {

@@ -16,7 +16,7 @@ typedef struct QsfProperties {
     QsfProperty *all; /* (n) in their order; owned */
     uint32_t n, cap;
     bool described; /* a part has properties */
-    bool others;    /* a part has additionalProperties, none of them false */
+    bool others;    /* a part has additionalProperties, and in none they are false */
     bool closed;
     QsfPresence presence;
     uint16_t property_of[QSF_PRESENCE_NAMES]; /* the index of each of its names */

@@ -61,7 +61,7 @@ refuses 'nothing matches' 'root ::= "a" root' --grammar
 refuses 'too large' 'root ::= ((("a"{2000}){2000}){2000}){2000}' --grammar
 refuses '#/properties/a/not: the keyword not' '{"properties": {"a": {"not": {}}}}' --json-schema
 refuses '#/items/pattern: the regular expression, character 2' '{"items": {"pattern": "a(?=b)"}}' --json-schema
-refuses '#/anyOf: none of anyOf agrees' '{"type": "null", "anyOf": [{"type": "string"}]}' --json-schema
+refuses '#/anyOf: no schema of anyOf agrees' '{"type": "null", "anyOf": [{"type": "string"}]}' --json-schema
 refuses '#/oneOf: .*both 0 and 1' '{"oneOf": [{"type": "integer"}, {"type": "number"}]}' --json-schema
 # a file that is not there, and pipes: the chat does not wait for one without a writer
 expect 3 'grammar: .*/none: No such file' "$run" --match --grammar "$work/none" --jsonl

@@ -118,7 +118,7 @@ static void test_refused(void **state) {
     refuse("{\"oneOf\":[{\"required\":[\"a\"],\"not\":{}},{\"required\":[\"b\"]}]}", "#/oneOf");
     refuse(
         "{\"type\":\"object\",\"required\":[\"a\"],\"anyOf\":[{\"anyOf\":[{\"properties\":{\"a\":false}}]}]}",
-        "#/anyOf: none of anyOf agrees");
+        "#/anyOf: no schema of anyOf agrees");
     /* a limit for what takes too many combinations, and for names */
     for (int i = 0; i < 60; i++)
         qsf_strbuf_addf(&b, "%s\"a%d\":[\"b%d\"]", i > 0 ? "," : "{\"dependencies\":{", i, i);

@@ -6,7 +6,7 @@
 #include "src/base/json.h"
 #include "tests/harness/qsf_test.h"
 
-/* The body without its NUL, so that a sanitizer sees reads behind it. */
+/* The body without its NUL, so that a sanitizer notices reads past its end. */
 static bool translate(const char *text, size_t len, QsfStrbuf *out, ServeError *e) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     ServeMemory memory = { .used = len, .limit = 3 * len + 512 };
